@@ -1,0 +1,282 @@
+//! The set of active blocks.
+
+use crate::math::{power, unflatten};
+
+use super::{Grid, SIDE, Slots};
+
+/// The slot that stands for every block that is not active. Fields hold their default value there, so that
+/// reading past the active set is harmless; nothing may write to it.
+pub const VOID: u32 = 0;
+
+/// Which blocks should be active next: one mark per block of the domain and of the ring of blocks around it.
+#[derive(Clone, Debug, Default)]
+pub struct Activation {
+    marks: Vec<bool>,
+}
+
+/// The active blocks of a [`Grid`], each with a slot that stays the same for as long as the block is active.
+///
+/// Block coordinates run from −1 to the block count of the domain inclusive: one ring of blocks around the domain
+/// may be active too (beyond open sides), so that no sweep needs a special case at the domain's edge.
+#[derive(Clone, Debug)]
+pub struct Blocks<const D: usize> {
+    grid: Grid<D>,
+    /// Extent of the lookup table: the domain's blocks, the ring, and a border that is never active.
+    extent: [usize; D],
+    lookup: Vec<u32>,
+    /// Coordinates of the block in each slot; meaningless for free slots.
+    coords: Vec<[i32; D]>,
+    /// `3^D` slots around (and including) each slot, x fastest.
+    around: Vec<u32>,
+    free: Vec<u32>,
+    slots: Slots,
+    fresh: Vec<u32>,
+}
+
+impl<const D: usize> Blocks<D> {
+    /// No active block.
+    pub fn new(grid: Grid<D>) -> Self {
+        let extent = grid.blocks().map(|count| count + 4);
+        Blocks {
+            grid,
+            extent,
+            lookup: vec![VOID; extent.iter().product()],
+            coords: vec![[i32::MIN; D]],
+            around: vec![VOID; power(3, D)],
+            free: Vec::new(),
+            slots: Slots::default(),
+            fresh: Vec::new(),
+        }
+    }
+
+    /// Every block of the domain active: for tests and small tools.
+    pub fn all(grid: Grid<D>) -> Self {
+        let mut blocks = Blocks::new(grid);
+        let mut wanted = Activation::default();
+        blocks.begin(&mut wanted);
+        let counts = grid.blocks();
+        for flat in 0..counts.iter().product() {
+            let mut rest = flat;
+            let coords = std::array::from_fn(|axis| {
+                let c = rest % counts[axis];
+                rest /= counts[axis];
+                c as i32
+            });
+            blocks.mark(&mut wanted, coords);
+        }
+        blocks.activate(&wanted);
+        blocks
+    }
+
+    /// The domain this set lives in.
+    pub fn grid(&self) -> &Grid<D> {
+        &self.grid
+    }
+
+    /// Active slots, sorted by block coordinates (x fastest).
+    pub fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// Slots that became active in the last [`Self::activate`]: their fields hold stale values.
+    pub fn fresh(&self) -> &[u32] {
+        &self.fresh
+    }
+
+    /// One more than the largest slot in use: how many blocks a field must hold.
+    pub fn slot_count(&self) -> usize {
+        self.coords.len()
+    }
+
+    /// Block coordinates of an active slot.
+    #[inline]
+    pub fn coords(&self, slot: usize) -> [i32; D] {
+        self.coords[slot]
+    }
+
+    /// The cell at the low corner of an active slot.
+    #[inline]
+    pub fn first_cell(&self, slot: usize) -> [i32; D] {
+        self.coords[slot].map(|c| c * SIDE as i32)
+    }
+
+    /// The `3^D` slots around a slot, itself in the middle; [`VOID`] where no block is active.
+    #[inline]
+    pub fn around(&self, slot: usize) -> &[u32] {
+        let count = power(3, D);
+        &self.around[slot * count..(slot + 1) * count]
+    }
+
+    /// The slot next to `slot` along an axis; [`VOID`] where no block is active.
+    #[inline]
+    pub fn beside(&self, slot: usize, axis: usize, side: crate::math::Side) -> u32 {
+        let centre = power(3, D) / 2;
+        let stride = power(3, axis);
+        match side {
+            crate::math::Side::Low => self.around(slot)[centre - stride],
+            crate::math::Side::High => self.around(slot)[centre + stride],
+        }
+    }
+
+    #[inline]
+    fn lookup_index(&self, coords: [i32; D]) -> Option<usize> {
+        let mut index = 0;
+        for axis in (0..D).rev() {
+            let shifted = coords[axis] + 2;
+            if shifted < 0 || shifted as usize >= self.extent[axis] {
+                return None;
+            }
+            index = index * self.extent[axis] + shifted as usize;
+        }
+        Some(index)
+    }
+
+    /// The slot of a block, [`VOID`] if it is not active.
+    #[inline]
+    pub fn slot_at(&self, coords: [i32; D]) -> u32 {
+        self.lookup_index(coords).map_or(VOID, |index| self.lookup[index])
+    }
+
+    /// The slot and the index inside its block of a cell.
+    #[inline]
+    pub fn locate(&self, cell: [i32; D]) -> (u32, usize) {
+        let slot = self.slot_at(cell.map(|c| c.div_euclid(SIDE as i32)));
+        let local = cell.map(|c| c.rem_euclid(SIDE as i32) as usize);
+        (slot, crate::math::flatten(local, SIDE))
+    }
+
+    /// Whether a block may be active at all: in the domain or in the ring around it.
+    #[inline]
+    pub fn may_hold(&self, coords: [i32; D]) -> bool {
+        (0..D).all(|axis| coords[axis] >= -1 && coords[axis] + 3 < self.extent[axis] as i32)
+    }
+
+    /// Starts a new activation with no block marked.
+    pub fn begin(&self, wanted: &mut Activation) {
+        wanted.marks.clear();
+        wanted.marks.resize(self.lookup.len(), false);
+    }
+
+    /// Asks for a block; requests outside the ring are ignored.
+    #[inline]
+    pub fn mark(&self, wanted: &mut Activation, coords: [i32; D]) {
+        if self.may_hold(coords)
+            && let Some(index) = self.lookup_index(coords)
+        {
+            wanted.marks[index] = true;
+        }
+    }
+
+    /// Makes exactly the marked blocks active. Blocks that stay keep their slot.
+    pub fn activate(&mut self, wanted: &Activation) {
+        assert_eq!(
+            wanted.marks.len(),
+            self.lookup.len(),
+            "the activation was begun on another set of blocks"
+        );
+        self.slots.clear();
+        self.fresh.clear();
+        for (index, &mark) in wanted.marks.iter().enumerate() {
+            if !mark && self.lookup[index] != VOID {
+                self.free.push(self.lookup[index]);
+                self.lookup[index] = VOID;
+            }
+        }
+        for (index, &mark) in wanted.marks.iter().enumerate() {
+            if !mark {
+                continue;
+            }
+            if self.lookup[index] == VOID {
+                let slot = self.free.pop().unwrap_or_else(|| {
+                    self.coords.push([0; D]);
+                    self.around.resize(self.around.len() + power(3, D), VOID);
+                    (self.coords.len() - 1) as u32
+                });
+                self.lookup[index] = slot;
+                self.coords[slot as usize] = self.coords_of(index);
+                self.fresh.push(slot);
+            }
+            self.slots.push(self.lookup[index]);
+        }
+        self.link_neighbours();
+    }
+
+    fn coords_of(&self, mut index: usize) -> [i32; D] {
+        std::array::from_fn(|axis| {
+            let shifted = index % self.extent[axis];
+            index /= self.extent[axis];
+            shifted as i32 - 2
+        })
+    }
+
+    fn link_neighbours(&mut self) {
+        let count = power(3, D);
+        for &slot in self.slots.as_slice() {
+            let coords = self.coords[slot as usize];
+            for offset in 0..count {
+                let step = unflatten::<D>(offset, 3);
+                let neighbour = std::array::from_fn(|axis| coords[axis] + step[axis] as i32 - 1);
+                self.around[slot as usize * count + offset] = self.slot_at(neighbour);
+            }
+        }
+    }
+
+    /// Bytes held by the tables of this set.
+    pub fn bytes(&self) -> usize {
+        self.lookup.capacity() * 4
+            + self.coords.capacity() * size_of::<[i32; D]>()
+            + (self.around.capacity() + self.free.capacity() + self.fresh.capacity()) * 4
+            + self.slots.as_slice().len() * 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::Side;
+
+    fn neighbours_agree_with_coordinates<const D: usize>() {
+        let grid = Grid { cells: [40; D], dx: 0.1 };
+        let mut blocks = Blocks::all(grid);
+        assert_eq!(blocks.slots().len(), power(5, D));
+        let mut wanted = Activation::default();
+        blocks.begin(&mut wanted);
+        for &slot in blocks.slots().as_slice() {
+            let coords = blocks.coords(slot as usize);
+            if coords[0] != 2 {
+                blocks.mark(&mut wanted, coords);
+            }
+        }
+        let before = blocks.slot_at([1; D]);
+        blocks.activate(&wanted);
+        assert_eq!(blocks.slot_at([1; D]), before, "a block that stays keeps its slot");
+        assert_eq!(blocks.slot_at([2; D]), VOID);
+        for &slot in blocks.slots().as_slice() {
+            let coords = blocks.coords(slot as usize);
+            for axis in 0..D {
+                for side in Side::BOTH {
+                    let mut next = coords;
+                    next[axis] += side.sign() as i32;
+                    assert_eq!(blocks.beside(slot as usize, axis, side), blocks.slot_at(next));
+                }
+            }
+        }
+        let mut order: Vec<_> = blocks.slots().as_slice().to_vec();
+        order.sort_by_key(|&slot| {
+            let mut coords = blocks.coords(slot as usize);
+            coords.reverse();
+            coords
+        });
+        assert_eq!(order, blocks.slots().as_slice(), "slots are listed by coordinates");
+    }
+
+    #[test]
+    fn neighbours_agree_with_coordinates_2d() {
+        neighbours_agree_with_coordinates::<2>();
+    }
+
+    #[test]
+    fn neighbours_agree_with_coordinates_3d() {
+        neighbours_agree_with_coordinates::<3>();
+    }
+}

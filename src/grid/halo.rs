@@ -1,0 +1,114 @@
+//! A block together with a margin of its neighbours, copied into one small dense box.
+
+use crate::math::power;
+
+use super::{Blocks, Field, SIDE};
+
+/// Shape of a block with `margin` cells around it: `side` cells along every axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Halo {
+    /// Cells added on every side, at most [`SIDE`].
+    pub margin: usize,
+    /// Cells along an axis, margins included.
+    pub side: usize,
+}
+
+impl Halo {
+    /// A block with `margin` cells around it.
+    pub const fn new(margin: usize) -> Self {
+        assert!(margin <= SIDE);
+        Halo { margin, side: SIDE + 2 * margin }
+    }
+
+    /// Distance in memory between neighbours along an axis.
+    #[inline]
+    pub const fn stride(&self, axis: usize) -> usize {
+        power(self.side, axis)
+    }
+
+    /// Index of a cell given relative to the block's low corner (from −margin on).
+    #[inline]
+    pub fn index<const D: usize>(&self, cell: [i32; D]) -> usize {
+        (0..D).rev().fold(0, |index, axis| index * self.side + (cell[axis] + self.margin as i32) as usize)
+    }
+}
+
+/// Cells in a block with margins.
+pub const fn halo_cells(halo: Halo, dimension: usize) -> usize {
+    power(halo.side, dimension)
+}
+
+/// Copies a block and its margins into `out`, x fastest.
+pub fn load_halo<const D: usize, T: Copy + Send + Sync>(
+    blocks: &Blocks<D>,
+    field: &Field<T>,
+    slot: usize,
+    halo: Halo,
+    out: &mut [T],
+) {
+    let (margin, side) = (halo.margin, halo.side);
+    let around = blocks.around(slot);
+    let rows = power(side, D - 1);
+    debug_assert!(out.len() >= rows * side);
+    for row in 0..rows {
+        // Which neighbour block this row lies in, and where in it, from its coordinates along y (and z).
+        let (mut rest, mut block, mut local) = (row, 0, 0);
+        for axis in 1..D {
+            let coordinate = rest % side + SIDE - margin;
+            rest /= side;
+            block += coordinate / SIDE * power(3, axis);
+            local += coordinate % SIDE * power(SIDE, axis);
+        }
+        let target = &mut out[row * side..(row + 1) * side];
+        let source = |dx: usize| &field.block(around[block + dx] as usize)[local..local + SIDE];
+        target[..margin].copy_from_slice(&source(0)[SIDE - margin..]);
+        target[margin..margin + SIDE].copy_from_slice(source(1));
+        target[margin + SIDE..].copy_from_slice(&source(2)[..margin]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{Grid, block_cells};
+    use crate::math::{flatten, unflatten};
+
+    fn margins_hold_the_neighbours_cells<const D: usize>() {
+        let blocks = Blocks::all(Grid::<D> { cells: [24; D], dx: 1.0 });
+        let mut field = Field::new(block_cells(D), -1i64);
+        field.resize(blocks.slot_count());
+        let key = |cell: [i32; D]| cell.iter().rev().fold(0i64, |k, &c| k * 1000 + c as i64);
+        for &slot in blocks.slots().as_slice() {
+            let first = blocks.first_cell(slot as usize);
+            for local in 0..block_cells(D) {
+                let offset = unflatten::<D>(local, SIDE);
+                let cell = std::array::from_fn(|axis| first[axis] + offset[axis] as i32);
+                field.block_mut(slot as usize)[flatten(offset, SIDE)] = key(cell);
+            }
+        }
+        for margin in [0, 1, 3, 8] {
+            let halo = Halo::new(margin);
+            let mut out = vec![0; halo_cells(halo, D)];
+            for &slot in blocks.slots().as_slice() {
+                load_halo(&blocks, &field, slot as usize, halo, &mut out);
+                let first = blocks.first_cell(slot as usize);
+                for (index, &value) in out.iter().enumerate() {
+                    let offset = unflatten::<D>(index, halo.side);
+                    let cell = std::array::from_fn(|axis| first[axis] + offset[axis] as i32 - margin as i32);
+                    let expected = if blocks.grid().contains(cell) { key(cell) } else { -1 };
+                    assert_eq!(value, expected, "{D}D margin {margin} cell {cell:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn margins_hold_the_neighbours_cells_2d() {
+        margins_hold_the_neighbours_cells::<2>();
+    }
+
+    #[test]
+    fn margins_hold_the_neighbours_cells_3d() {
+        margins_hold_the_neighbours_cells::<3>();
+    }
+}

@@ -1,0 +1,30 @@
+//! The sparse staggered grid: space is cut into blocks of 8 cells a side, and only the blocks near the liquid
+//! are stored and swept, so that cost follows the liquid and not the domain.
+//!
+//! * [`Grid`]: size of the domain in cells, and the cell width.
+//! * [`Blocks`]: which blocks are active, and who is whose neighbour.
+//! * [`Field`]: one value per cell (or per low face, or per low corner) of every active block.
+//! * [`Slots`] with [`for_each_block`]: deterministic parallel sweeps.
+//!
+//! A face carries the index of the cell on its positive side, a corner that of the cell at whose low end it is.
+
+mod blocks;
+mod extent;
+mod field;
+mod halo;
+mod sweep;
+
+pub use blocks::{Activation, Blocks, VOID};
+pub use extent::Grid;
+pub use field::{Blockwise, Field, Parts};
+pub use halo::{Halo, halo_cells, load_halo};
+pub use sweep::{Slots, for_each_block, sum_over_blocks};
+
+/// Cells along one side of a block.
+pub const SIDE: usize = 8;
+
+/// Cells in a block.
+#[inline]
+pub const fn block_cells(dimension: usize) -> usize {
+    crate::math::power(SIDE, dimension)
+}

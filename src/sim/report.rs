@@ -1,0 +1,119 @@
+//! What a frame reports: the statistics format, one JSON object per frame. The names are fixed: others measure
+//! with them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// One frame's statistics.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FrameReport {
+    /// Frames since the start; the first is 1.
+    pub frame: usize,
+    /// Simulated seconds at the end of the frame.
+    pub time: f64,
+    /// Substeps in this frame.
+    pub substeps: usize,
+    /// Model name.
+    pub model: &'static str,
+    /// Grid size; two numbers in 2D.
+    pub cells_xyz: Vec<usize>,
+    /// Cell width, metres.
+    pub dx: f64,
+    /// Wall time of the frame: `total` and one entry per stage.
+    pub seconds: BTreeMap<&'static str, f64>,
+    /// Particle count.
+    pub particles: usize,
+    /// Cells by what they are made of, among the stored ones.
+    pub cells: CellCounts,
+    /// Unknowns of the last projection.
+    pub unknowns: UnknownCounts,
+    /// One entry per substep.
+    pub solve: Vec<SolveReport>,
+    /// Over liquid cells after the last projection, times dt.
+    pub divergence: Divergence,
+    /// The liquid as a whole.
+    pub liquid: LiquidReport,
+    /// Bubbles: none in the free-surface model.
+    pub bubbles: Vec<serde_json::Value>,
+    /// Affine tiles.
+    pub tiles: TileCounts,
+    /// Rigid bodies.
+    pub bodies: Vec<serde_json::Value>,
+    /// Things that went less well than hoped, in words; empty in a healthy frame.
+    pub warnings: Vec<String>,
+}
+
+/// Cells by what they are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CellCounts {
+    /// Liquid cells.
+    pub liquid: usize,
+    /// Air cells.
+    pub air: usize,
+    /// Solid cells.
+    pub solid: usize,
+    /// Cells stored: all cells of the active blocks.
+    pub stored: usize,
+}
+
+/// Unknowns of a projection by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct UnknownCounts {
+    /// One per liquid cell.
+    pub pressure: usize,
+    /// One per bubble.
+    pub bubble: usize,
+    /// Those of reduced bodies.
+    pub body: usize,
+}
+
+/// One pressure solve.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SolveReport {
+    /// Iterations of the conjugate gradients.
+    pub iterations: usize,
+    /// True residual over right-hand side, recomputed at the end.
+    pub relative_residual: f64,
+    /// Preconditioner used.
+    pub method: &'static str,
+    /// Wall time, set-up included.
+    pub seconds: f64,
+    /// Whether the tolerance was met.
+    pub converged: bool,
+}
+
+/// Divergence times dt: the relative volume change of a cell in one substep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Divergence {
+    /// Largest magnitude.
+    pub max: f64,
+    /// Root of the mean square.
+    pub rms: f64,
+}
+
+/// The liquid as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LiquidReport {
+    /// From the surface, m³ (m² in 2D).
+    pub volume: f64,
+    /// Joules (per metre of depth in 2D).
+    pub kinetic_energy: f64,
+    /// Joules, zero at the bottom of the domain.
+    pub potential_energy: f64,
+    /// m/s.
+    pub max_speed: f64,
+    /// Metres.
+    pub centroid: Vec<f64>,
+    /// Largest coordinate reached by liquid along x, metres: a dam break's front.
+    pub front: f64,
+}
+
+/// Affine tiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct TileCounts {
+    /// How many.
+    pub count: usize,
+    /// Cells they cover.
+    pub cells: usize,
+}

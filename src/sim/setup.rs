@@ -1,0 +1,88 @@
+//! What a simulation starts from: the checked content of a scene, without its titles.
+
+use crate::geometry::{Shape, Solid};
+use crate::grid::Grid;
+use crate::math::{Real, Vector};
+
+use super::Params;
+
+/// A body of liquid present at the start.
+#[derive(Clone, Debug)]
+pub struct LiquidBody<const D: usize> {
+    /// Where it is.
+    pub shape: Shape<D>,
+    /// How it moves at the start.
+    pub flow: Flow<D>,
+}
+
+/// An initial velocity field: a translation plus a rotation about a point.
+#[derive(Clone, Debug)]
+pub struct Flow<const D: usize> {
+    /// Velocity of the centre, m/s.
+    pub velocity: Vector<D>,
+    /// The point the liquid turns about.
+    pub center: Vector<D>,
+    /// Angular velocity, rad/s: only the last entry is used in 2D (counter-clockwise).
+    pub spin: [Real; 3],
+}
+
+impl<const D: usize> Flow<D> {
+    /// No motion.
+    pub fn rest() -> Self {
+        Flow { velocity: Vector::zeros(), center: Vector::zeros(), spin: [0.0; 3] }
+    }
+
+    /// Velocity at a point.
+    pub fn at(&self, x: &Vector<D>) -> Vector<D> {
+        let arm: [Real; 3] =
+            std::array::from_fn(|axis| if axis < D { x[axis] - self.center[axis] } else { 0.0 });
+        let [wx, wy, wz] = self.spin;
+        let turn = [wy * arm[2] - wz * arm[1], wz * arm[0] - wx * arm[2], wx * arm[1] - wy * arm[0]];
+        Vector::from_fn(|axis, _| self.velocity[axis] + turn[axis])
+    }
+}
+
+/// A place that is kept full of liquid moving at a given velocity.
+#[derive(Clone, Debug)]
+pub struct Source<const D: usize> {
+    /// Where liquid appears.
+    pub shape: Shape<D>,
+    /// Its velocity, m/s.
+    pub velocity: Vector<D>,
+    /// First second it runs.
+    pub from: Real,
+    /// Second it stops.
+    pub until: Real,
+}
+
+/// A place where liquid vanishes.
+#[derive(Clone, Debug)]
+pub struct Drain<const D: usize> {
+    /// Where liquid vanishes.
+    pub shape: Shape<D>,
+    /// First second it runs.
+    pub from: Real,
+    /// Second it stops.
+    pub until: Real,
+}
+
+/// Everything a simulation needs to start.
+#[derive(Clone, Debug)]
+pub struct Setup<const D: usize> {
+    /// Size of the domain, metres; its low corner is the origin.
+    pub size: [Real; D],
+    /// The grid that covers it.
+    pub grid: Grid<D>,
+    /// Which sides are open to the air: `open[axis] = [low, high]`. Liquid leaves through them.
+    pub open: [[bool; 2]; D],
+    /// Liquid at the start.
+    pub liquids: Vec<LiquidBody<D>>,
+    /// Where liquid appears.
+    pub sources: Vec<Source<D>>,
+    /// Where liquid vanishes.
+    pub drains: Vec<Drain<D>>,
+    /// Obstacles and containers.
+    pub solids: Vec<Solid<D>>,
+    /// Parameters at the start.
+    pub params: Params,
+}
