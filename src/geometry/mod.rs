@@ -1,8 +1,11 @@
 //! Shapes and what can be measured of them: signed distances, scripted motion, open fractions, surface meshes.
 
+mod boundary;
+pub mod fraction;
 mod motion;
 mod shape;
 
+pub use boundary::{Boundary, FAR, Nearness, Walls, block_is_solid};
 pub use motion::Motion;
 pub use shape::Shape;
 

@@ -100,15 +100,13 @@ impl<T> IndexMut<usize> for Field<T> {
 /// Something that can be handed out block by block to threads that each visit other blocks.
 pub trait Blockwise: Sync {
     /// What one visit gets.
-    type Block<'a>
-    where
-        Self: 'a;
+    type Block;
 
     /// The part that belongs to a slot.
     ///
     /// # Safety
-    /// No two values returned for the same slot may be alive at once, and the slot must not be the void one.
-    unsafe fn take(&self, slot: usize) -> Self::Block<'_>;
+    /// Each slot may be taken once at most, and it must not be the void one.
+    unsafe fn take(&self, slot: usize) -> Self::Block;
 }
 
 /// The blocks of a mutably borrowed [`Field`], to be handed out one by one.
@@ -123,31 +121,29 @@ pub struct Parts<'f, T> {
 unsafe impl<T: Send> Sync for Parts<'_, T> {}
 unsafe impl<T: Send> Send for Parts<'_, T> {}
 
-impl<T: Send> Blockwise for Parts<'_, T> {
-    type Block<'a>
-        = &'a mut [T]
-    where
-        Self: 'a;
+impl<'f, T: Send> Blockwise for Parts<'f, T> {
+    type Block = &'f mut [T];
 
     #[inline]
-    unsafe fn take(&self, slot: usize) -> &mut [T] {
+    unsafe fn take(&self, slot: usize) -> &'f mut [T] {
         assert!(slot > 0 && (slot + 1) * self.block <= self.len, "slot {slot} lies outside the field");
-        // SAFETY: in bounds by the assertion; disjoint from every other live block by the caller's promise.
+        // SAFETY: in bounds by the assertion; disjoint from every other block by the caller's promise; the field
+        // stays mutably borrowed for 'f.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(slot * self.block), self.block) }
     }
 }
 
 impl Blockwise for () {
-    type Block<'a> = ();
+    type Block = ();
     unsafe fn take(&self, _: usize) {}
 }
 
 macro_rules! blockwise_tuple {
     ($($name:ident . $index:tt),+) => {
         impl<$($name: Blockwise),+> Blockwise for ($($name,)+) {
-            type Block<'a> = ($($name::Block<'a>,)+) where Self: 'a;
+            type Block = ($($name::Block,)+);
             #[inline]
-            unsafe fn take(&self, slot: usize) -> Self::Block<'_> {
+            unsafe fn take(&self, slot: usize) -> Self::Block {
                 // SAFETY: the caller's promise covers every member.
                 ($(unsafe { self.$index.take(slot) },)+)
             }
@@ -157,14 +153,12 @@ macro_rules! blockwise_tuple {
 blockwise_tuple!(A.0, B.1);
 blockwise_tuple!(A.0, B.1, C.2);
 blockwise_tuple!(A.0, B.1, C.2, E.3);
+blockwise_tuple!(A.0, B.1, C.2, E.3, F.4);
 
 impl<A: Blockwise, const N: usize> Blockwise for [A; N] {
-    type Block<'a>
-        = [A::Block<'a>; N]
-    where
-        Self: 'a;
+    type Block = [A::Block; N];
     #[inline]
-    unsafe fn take(&self, slot: usize) -> Self::Block<'_> {
+    unsafe fn take(&self, slot: usize) -> Self::Block {
         // SAFETY: the caller's promise covers every member.
         std::array::from_fn(|i| unsafe { self[i].take(slot) })
     }

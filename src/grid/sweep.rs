@@ -45,11 +45,7 @@ impl Slots {
 /// Calls `body(slot, blocks)` for every slot, in parallel; `fields` are lent block by block.
 ///
 /// A block's result may depend on anything but the order of the visits, so it is the same for any thread count.
-pub fn for_each_block<F: Blockwise>(
-    slots: &Slots,
-    fields: F,
-    body: impl Fn(usize, F::Block<'_>) + Sync + Send,
-) {
+pub fn for_each_block<F: Blockwise>(slots: &Slots, fields: F, body: impl Fn(usize, F::Block) + Sync + Send) {
     slots.0.par_iter().with_min_len(2).for_each(|&slot| {
         // SAFETY: the slots of a list are distinct, so every block is lent once.
         body(slot as usize, unsafe { fields.take(slot as usize) });

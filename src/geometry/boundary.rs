@@ -1,0 +1,255 @@
+//! Obstacles and domain walls as the grid sees them: signed distances at cell corners and the open share of
+//! every face.
+
+use crate::grid::{Blocks, Field, SIDE, Slots, block_cells, for_each_block};
+use crate::math::{Real, Vector, power, unflatten};
+
+use super::Solid;
+use super::fraction::{positive_segment, positive_square, snap};
+
+/// Distances are stored in cells and cut off here: nothing farther away matters to any stage.
+pub const FAR: f32 = 4.0;
+
+/// The solids of a scene together with the closed sides of the domain.
+#[derive(Clone, Debug)]
+pub struct Walls<const D: usize> {
+    /// Obstacles and containers.
+    pub solids: Vec<Solid<D>>,
+    /// Size of the domain, metres.
+    pub size: [Real; D],
+    /// Which sides are open: `[low, high]` per axis.
+    pub open: [[bool; 2]; D],
+}
+
+impl<const D: usize> Walls<D> {
+    /// Signed distance to the nearest solid or closed side, metres, negative inside.
+    pub fn distance(&self, x: &Vector<D>, time: Real) -> Real {
+        self.solids.iter().map(|solid| solid.distance(x, time)).fold(self.side_distance(x), Real::min)
+    }
+
+    /// Distance to the nearest closed side of the domain, negative beyond it.
+    fn side_distance(&self, x: &Vector<D>) -> Real {
+        let mut nearest = Real::INFINITY;
+        for axis in 0..D {
+            if !self.open[axis][0] {
+                nearest = nearest.min(x[axis]);
+            }
+            if !self.open[axis][1] {
+                nearest = nearest.min(self.size[axis] - x[axis]);
+            }
+        }
+        nearest
+    }
+
+    /// Velocity of the nearest solid's material at `x`; zero next to a side of the domain.
+    pub fn velocity(&self, x: &Vector<D>, time: Real) -> Vector<D> {
+        let nearest = self
+            .solids
+            .iter()
+            .map(|solid| (solid.distance(x, time), solid))
+            .min_by(|a, b| a.0.total_cmp(&b.0));
+        match nearest {
+            Some((distance, solid)) if solid.is_moving() && distance < self.side_distance(x) => {
+                solid.velocity(x, time)
+            }
+            _ => Vector::zeros(),
+        }
+    }
+
+    /// Whether any solid ever moves.
+    pub fn any_moving(&self) -> bool {
+        self.solids.iter().any(Solid::is_moving)
+    }
+
+    /// The fastest any solid moves near the domain, m/s: what limits the step.
+    pub fn max_speed(&self, time: Real) -> Real {
+        let corners = power(2, D);
+        let mut fastest: Real = 0.0;
+        for solid in self.solids.iter().filter(|solid| solid.is_moving()) {
+            for corner in 0..corners {
+                let x = Vector::from_fn(|axis, _| self.size[axis] * ((corner >> axis) & 1) as Real);
+                fastest = fastest.max(solid.velocity(&x, time).norm());
+            }
+        }
+        fastest
+    }
+}
+
+/// How a block lies with respect to the solids.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nearness {
+    /// No solid within [`FAR`] cells: every face is open.
+    #[default]
+    Clear,
+    /// Some solid is near, none of those moves.
+    Static,
+    /// A moving solid is near.
+    Moving,
+}
+
+/// The walls sampled on the active blocks.
+#[derive(Clone, Debug)]
+pub struct Boundary<const D: usize> {
+    /// Signed distance at every cell's low corner, in cells, cut off at ±[`FAR`].
+    pub corner: Field<f32>,
+    /// Open share of every low face, per axis.
+    pub open: [Field<f32>; D],
+    near: Vec<Nearness>,
+    due: Vec<bool>,
+    stale: Slots,
+}
+
+impl<const D: usize> Boundary<D> {
+    /// Nothing sampled yet. Beyond the active blocks all faces read as closed.
+    pub fn new() -> Self {
+        Boundary {
+            corner: Field::new(block_cells(D), -FAR),
+            open: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
+            near: Vec::new(),
+            due: Vec::new(),
+            stale: Slots::default(),
+        }
+    }
+
+    /// How the block in a slot lies with respect to the solids.
+    #[inline]
+    pub fn nearness(&self, slot: usize) -> Nearness {
+        self.near[slot]
+    }
+
+    /// Samples new blocks, and those near moving solids anew.
+    pub fn update(&mut self, blocks: &Blocks<D>, walls: &Walls<D>, time: Real) {
+        self.corner.resize(blocks.slot_count());
+        self.open.iter_mut().for_each(|open| open.resize(blocks.slot_count()));
+        self.near.resize(blocks.slot_count(), Nearness::Clear);
+        // A block is due when it is new, when a moving solid is near, or when one was.
+        let due = &mut self.due;
+        due.clear();
+        due.resize(blocks.slot_count(), false);
+        blocks.fresh().iter().for_each(|&slot| due[slot as usize] = true);
+        let moving = walls.any_moving();
+        let (near, stale) = (&mut self.near, &mut self.stale);
+        stale.refill(blocks.slots(), |slot| {
+            due[slot]
+                || (moving
+                    && (near[slot] == Nearness::Moving
+                        || nearness(blocks, walls, slot, time) == Nearness::Moving))
+        });
+        for &slot in stale.as_slice() {
+            near[slot as usize] = nearness(blocks, walls, slot as usize, time);
+        }
+        let near = &self.near;
+        let open = self.open.each_mut().map(Field::parts);
+        for_each_block(&self.stale, (self.corner.parts(), open), |slot, (corner, mut open)| {
+            if near[slot] == Nearness::Clear {
+                corner.fill(FAR);
+                open.iter_mut().for_each(|face| face.fill(1.0));
+            } else {
+                sample_block(blocks, walls, slot, time, corner, &mut open);
+            }
+        });
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.corner.bytes() + self.open.iter().map(Field::bytes).sum::<usize>() + self.near.capacity()
+    }
+}
+
+impl<const D: usize> Default for Boundary<D> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Centre of a block, metres, and the distance from it within which solids matter to the block.
+fn reach<const D: usize>(blocks: &Blocks<D>, coords: [i32; D]) -> (Vector<D>, Real, Real) {
+    let dx = blocks.grid().dx;
+    let half = 0.5 * SIDE as Real;
+    let centre = Vector::from_fn(|axis, _| (coords[axis] as Real * SIDE as Real + half) * dx);
+    let radius = half * (D as Real).sqrt() * dx;
+    (centre, radius, radius + FAR as Real * dx)
+}
+
+fn nearness<const D: usize>(blocks: &Blocks<D>, walls: &Walls<D>, slot: usize, time: Real) -> Nearness {
+    let (centre, _, reach) = reach(blocks, blocks.coords(slot));
+    let mut near = if walls.side_distance(&centre) <= reach { Nearness::Static } else { Nearness::Clear };
+    for solid in &walls.solids {
+        if solid.distance(&centre, time) <= reach {
+            if solid.is_moving() {
+                return Nearness::Moving;
+            }
+            near = Nearness::Static;
+        }
+    }
+    near
+}
+
+/// Whether a block lies wholly inside the walls, so that no liquid can ever be in it or next to it.
+pub fn block_is_solid<const D: usize>(
+    blocks: &Blocks<D>,
+    walls: &Walls<D>,
+    coords: [i32; D],
+    time: Real,
+) -> bool {
+    let (centre, radius, _) = reach(blocks, coords);
+    // One cell short, so that a wall on the block's border still counts; solids that move are given room.
+    walls.distance(&centre, time) <= -(radius - 1e-3 * blocks.grid().dx)
+        || box_beyond_side(blocks, walls, coords)
+}
+
+fn box_beyond_side<const D: usize>(blocks: &Blocks<D>, walls: &Walls<D>, coords: [i32; D]) -> bool {
+    let width = SIDE as Real * blocks.grid().dx;
+    let slack = 1e-3 * blocks.grid().dx;
+    (0..D).any(|axis| {
+        let low = coords[axis] as Real * width;
+        (!walls.open[axis][0] && low + width <= slack)
+            || (!walls.open[axis][1] && low >= walls.size[axis] - slack)
+    })
+}
+
+/// Samples one block: corner distances, and open shares from the distances at the corners of each face.
+fn sample_block<const D: usize>(
+    blocks: &Blocks<D>,
+    walls: &Walls<D>,
+    slot: usize,
+    time: Real,
+    corner: &mut [f32],
+    open: &mut [&mut [f32]; D],
+) {
+    const NODES: usize = SIDE + 1;
+    let dx = blocks.grid().dx;
+    let first = blocks.first_cell(slot);
+    let (centre, _, reach) = reach(blocks, blocks.coords(slot));
+    let mut node = [0f32; NODES * NODES * NODES];
+    let node = &mut node[..power(NODES, D)];
+    // Solids out of reach of the block's centre cannot be within FAR of any of its corners.
+    let close = |solid: &&Solid<D>| solid.distance(&centre, time) <= reach;
+    for (index, value) in node.iter_mut().enumerate() {
+        let offset = unflatten::<D>(index, NODES);
+        let x = Vector::from_fn(|axis, _| (first[axis] + offset[axis] as i32) as Real * dx);
+        let distance = walls
+            .solids
+            .iter()
+            .filter(close)
+            .map(|solid| solid.distance(&x, time))
+            .fold(walls.side_distance(&x), Real::min);
+        *value = ((distance / dx) as f32).clamp(-FAR, FAR);
+    }
+    let stride: [usize; D] = std::array::from_fn(|axis| power(NODES, axis));
+    for (local, corner) in corner.iter_mut().enumerate() {
+        let offset = unflatten::<D>(local, SIDE);
+        let base: usize = (0..D).map(|axis| offset[axis] * stride[axis]).sum();
+        *corner = node[base];
+        for axis in 0..D {
+            // The axes that span the face.
+            let share = if D == 2 {
+                positive_segment(node[base], node[base + stride[1 - axis]])
+            } else {
+                let (s, t) = (stride[(axis + 1) % D], stride[(axis + 2) % D]);
+                positive_square([node[base], node[base + s], node[base + s + t], node[base + t]])
+            };
+            open[axis][local] = snap(share);
+        }
+    }
+}
