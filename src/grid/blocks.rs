@@ -118,8 +118,14 @@ impl<const D: usize> Blocks<D> {
         }
     }
 
+    /// Entries of the table of all blocks that could be asked about.
+    pub fn table_len(&self) -> usize {
+        self.lookup.len()
+    }
+
+    /// A block's place in that table, unless it is too far from the domain to be in it.
     #[inline]
-    fn lookup_index(&self, coords: [i32; D]) -> Option<usize> {
+    pub fn table_index(&self, coords: [i32; D]) -> Option<usize> {
         let mut index = 0;
         for axis in (0..D).rev() {
             let shifted = coords[axis] + 2;
@@ -134,7 +140,7 @@ impl<const D: usize> Blocks<D> {
     /// The slot of a block, [`VOID`] if it is not active.
     #[inline]
     pub fn slot_at(&self, coords: [i32; D]) -> u32 {
-        self.lookup_index(coords).map_or(VOID, |index| self.lookup[index])
+        self.table_index(coords).map_or(VOID, |index| self.lookup[index])
     }
 
     /// The slot and the index inside its block of a cell.
@@ -161,7 +167,7 @@ impl<const D: usize> Blocks<D> {
     #[inline]
     pub fn mark(&self, wanted: &mut Activation, coords: [i32; D]) {
         if self.may_hold(coords)
-            && let Some(index) = self.lookup_index(coords)
+            && let Some(index) = self.table_index(coords)
         {
             wanted.marks[index] = true;
         }
@@ -193,7 +199,7 @@ impl<const D: usize> Blocks<D> {
                     (self.coords.len() - 1) as u32
                 });
                 self.lookup[index] = slot;
-                self.coords[slot as usize] = self.coords_of(index);
+                self.coords[slot as usize] = self.table_coords(index);
                 self.fresh.push(slot);
             }
             self.slots.push(self.lookup[index]);
@@ -201,7 +207,8 @@ impl<const D: usize> Blocks<D> {
         self.link_neighbours();
     }
 
-    fn coords_of(&self, mut index: usize) -> [i32; D] {
+    /// The block at a place of that table.
+    pub fn table_coords(&self, mut index: usize) -> [i32; D] {
         std::array::from_fn(|axis| {
             let shifted = index % self.extent[axis];
             index /= self.extent[axis];

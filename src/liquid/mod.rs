@@ -1,1 +1,21 @@
-//! The `liquid` room.
+//! The liquid as particles: seeding, sorting, transfers to and from the grid, advection, and the surface around
+//! them.
+
+mod advect;
+mod emit;
+mod extrapolate;
+mod kernel;
+mod particles;
+mod reseed;
+mod sort;
+mod surface;
+mod transfer;
+
+pub use advect::{MOST_CELLS, advect, collide};
+pub use emit::{Layout, drain, emit, seed};
+pub use extrapolate::{FaceMask, extrapolate, mask_parts};
+pub use particles::Particles;
+pub use reseed::{Bounds, Reseeded, reseed};
+pub use sort::{CellRanges, Sorter};
+pub use surface::{SurfaceScratch, rebuild_surface};
+pub use transfer::{grid_to_particles, particles_to_grid};

@@ -1,0 +1,88 @@
+//! Keeping the particle count of interior cells bounded: starved cells get particles that move with the grid,
+//! crowded ones lose some.
+
+use crate::grid::{Blocks, Field, Halo, SIDE, Slots, halo_cells, load_halo};
+use crate::math::{hash_unit, mix, unflatten};
+
+use super::kernel::sample;
+use super::{CellRanges, Particles};
+
+/// How many particles an interior cell may have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// Cells with fewer are topped up to this many.
+    pub fewest: usize,
+    /// Cells with more lose the rest.
+    pub most: usize,
+}
+
+impl Bounds {
+    /// Half to twice the number a cell is filled with.
+    pub fn around(per_cell: usize) -> Self {
+        Bounds { fewest: per_cell.div_ceil(2), most: 2 * per_cell }
+    }
+}
+
+/// What a reseeding did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Reseeded {
+    /// Particles added.
+    pub added: usize,
+    /// Particles removed.
+    pub removed: usize,
+}
+
+const HALO: Halo = Halo::new(1);
+const MOST: usize = halo_cells(HALO, 3);
+
+/// Adds and removes particles in the cells marked in `deep`, which are surrounded by liquid. Starved and crowded
+/// cells are rare, so this runs block by block in order.
+#[allow(clippy::too_many_arguments, reason = "what a particle needs to be born: place, field, bounds")]
+pub fn reseed<const D: usize>(
+    particles: &mut Particles<D>,
+    ranges: &CellRanges,
+    blocks: &Blocks<D>,
+    velocity: &[Field<f32>; D],
+    deep: &Field<u8>,
+    bounds: Bounds,
+    salt: u64,
+    uneven: &mut Slots,
+) -> Reseeded {
+    let count = |slot: usize, cell: usize| ranges.of_cells(slot, cell, cell).len();
+    let is_deep = |slot: usize, cell: usize| deep.block(slot)[cell / SIDE] & (1 << (cell % SIDE)) != 0;
+    let cells = crate::grid::block_cells(D);
+    uneven.refill(blocks.slots(), |slot| {
+        (0..cells).any(|cell| {
+            let count = count(slot, cell);
+            (count < bounds.fewest || count > bounds.most) && is_deep(slot, cell)
+        })
+    });
+    let mut done = Reseeded::default();
+    for &slot in uneven.as_slice() {
+        let slot = slot as usize;
+        let mut faces = [[0f32; MOST]; D];
+        for axis in 0..D {
+            load_halo(blocks, &velocity[axis], slot, HALO, &mut faces[axis]);
+        }
+        let first = blocks.first_cell(slot);
+        for cell in (0..cells).filter(|&cell| is_deep(slot, cell)) {
+            let range = ranges.of_cells(slot, cell, cell);
+            let count = range.len();
+            if count > bounds.most {
+                particles.position[range.start + bounds.most..range.end].iter_mut().for_each(Particles::kill);
+                done.removed += count - bounds.most;
+            }
+            let offset = unflatten::<D>(cell, SIDE);
+            for new in count..bounds.fewest.max(count) {
+                let key = mix(salt ^ mix((slot * cells + cell) as u64) ^ ((new as u64) << 40));
+                let local: [f32; D] = std::array::from_fn(|k| {
+                    offset[k] as f32 + 0.05 + 0.9 * hash_unit(key.wrapping_add(k as u64))
+                });
+                let speed = std::array::from_fn(|axis| sample(&faces[axis], &local, axis, HALO));
+                particles.push(std::array::from_fn(|k| local[k] + first[k] as f32), speed);
+                done.added += 1;
+            }
+        }
+    }
+    done
+}
