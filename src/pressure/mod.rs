@@ -1,1 +1,24 @@
-//! The `pressure` room.
+//! The pressure projection: the velocity closest to the given one, in kinetic energy, among those that are
+//! incompressible and compatible with the solids (FVF §3; CBAR §3).
+//!
+//! In: face velocities, the liquid's signed distance, open fractions, gravity. Out: divergence-free velocities on
+//! every face that touches liquid. The unknown per liquid cell is `q = p·dt / (ρ·dx)`, metres per second, so that
+//!
+//! ```text
+//! Σ_f (w_f/θ_f) (q − q_f) = −Σ_f s_f (w_f u_f + (1 − w_f) u_solid)
+//! u_f ← u_f − (q_high − q_low) / θ_f
+//! ```
+//!
+//! with open share `w`, outward sign `s`, and `θ` the liquid share of the way to an air cell (1 between liquid
+//! cells), where `q = 0`. The same `θ` is used in matrix and update; otherwise the divergence would not vanish.
+
+mod assemble;
+mod label;
+mod measure;
+mod project;
+mod update;
+
+pub use assemble::Problem;
+pub use label::{Label, label_cells};
+pub use measure::divergence;
+pub use project::{Projection, Solved, project};

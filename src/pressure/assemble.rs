@@ -1,0 +1,162 @@
+//! Matrix and right-hand side.
+
+use crate::geometry::{Boundary, Nearness, Walls};
+use crate::grid::{Blocks, Field, Halo, SIDE, block_cells, for_each_block, halo_cells, load_halo};
+use crate::math::{Real, Vector, power, unflatten};
+
+use super::{Label, Projection};
+
+/// What a projection is about.
+pub struct Problem<'a, const D: usize> {
+    /// Where.
+    pub blocks: &'a Blocks<D>,
+    /// Open shares and wall distances.
+    pub boundary: &'a Boundary<D>,
+    /// The solids themselves, for their velocities.
+    pub walls: &'a Walls<D>,
+    /// The liquid's signed distance at cell centres, metres.
+    pub surface: &'a Field<f32>,
+    /// Velocity that gravity adds in this step, m/s. Added here in double precision, so that a liquid at rest stays
+    /// at rest to the solver's tolerance and not only to that of the stored velocities.
+    pub impulse: [Real; D],
+    /// Simulated seconds.
+    pub time: Real,
+}
+
+pub(super) const HALO: Halo = Halo::new(1);
+pub(super) const MOST: usize = halo_cells(HALO, 3);
+
+/// Liquid share of the way from a liquid cell to an air cell, from their signed distances. The lower bound keeps
+/// the matrix from blowing up where the surface touches a cell's centre.
+#[inline(always)]
+pub(super) fn theta(liquid: f32, air: f32) -> f32 {
+    const LEAST: f32 = 0.01;
+    let liquid = liquid.min(0.0);
+    let air = air.max(0.0);
+    if air - liquid > 0.0 { (liquid / (liquid - air)).clamp(LEAST, 1.0) } else { LEAST }
+}
+
+/// Velocity of the walls at a face's centre.
+pub(super) fn wall_velocity<const D: usize>(
+    problem: &Problem<'_, D>, slot: usize, cell: [usize; D], axis: usize,
+) -> Real {
+    if problem.boundary.nearness(slot) != Nearness::Moving {
+        return 0.0;
+    }
+    let (first, dx) = (problem.blocks.first_cell(slot), problem.blocks.grid().dx);
+    let x = Vector::from_fn(|k, _| {
+        ((first[k] + cell[k] as i32) as Real + if k == axis { 0.0 } else { 0.5 }) * dx
+    });
+    problem.walls.velocity(&x, problem.time)[axis]
+}
+
+/// Fills links, grounds and right-hand side of every block that holds liquid.
+pub(super) fn assemble<const D: usize>(problem: &Problem<'_, D>, velocity: &[Field<f32>; D], to: &mut Projection<D>) {
+    let slots = problem.blocks.slot_count();
+    to.link.iter_mut().for_each(|link| link.resize(slots));
+    to.ground.resize(slots);
+    to.ground_area.resize(slots);
+    to.rhs.resize(slots);
+    let label = &to.label;
+    let parts = (
+        to.link.each_mut().map(Field::parts),
+        to.ground.parts(),
+        to.ground_area.parts(),
+        to.rhs.parts(),
+    );
+    // Blocks without liquid are cleared: neighbours read their links.
+    let live = &to.live_flag;
+    for_each_block(problem.blocks.slots(), parts, |slot, (mut link, ground, area, rhs)| {
+        ground.fill(0.0);
+        area.fill(0.0);
+        if !live[slot] {
+            link.iter_mut().for_each(|link| link.fill(0.0));
+            rhs.fill(0.0);
+            return;
+        }
+        assemble_block(problem, velocity, label, slot, &mut Rows { link: &mut link, ground, area, rhs });
+    });
+}
+
+/// One block's share of the system.
+struct Rows<'r, 'f, const D: usize> {
+    link: &'r mut [&'f mut [f32]; D],
+    ground: &'r mut [f32],
+    area: &'r mut [f32],
+    rhs: &'r mut [f64],
+}
+
+fn assemble_block<const D: usize>(
+    problem: &Problem<'_, D>, velocity: &[Field<f32>; D], label: &Field<Label>, slot: usize, rows: &mut Rows<'_, '_, D>,
+) {
+    let blocks = problem.blocks;
+    let mut labels = [Label::Solid; MOST];
+    load_halo(blocks, label, slot, HALO, &mut labels);
+    let mut faces = [[0f32; MOST]; D];
+    for axis in 0..D {
+        load_halo(blocks, &velocity[axis], slot, HALO, &mut faces[axis]);
+    }
+    let clear = problem.boundary.nearness(slot) == Nearness::Clear;
+    if clear && labels[..power(HALO.side, D)].iter().all(|&label| label == Label::Liquid) {
+        return assemble_interior(&faces, rows);
+    }
+    let mut open = [[1f32; MOST]; D];
+    if !clear {
+        for axis in 0..D {
+            load_halo(blocks, &problem.boundary.open[axis], slot, HALO, &mut open[axis]);
+        }
+    }
+    let mut distance = [0f32; MOST];
+    load_halo(blocks, problem.surface, slot, HALO, &mut distance);
+    for local in 0..block_cells(D) {
+        let cell = unflatten::<D>(local, SIDE);
+        let at = HALO.index(cell.map(|c| c as i32));
+        let liquid = labels[at] == Label::Liquid;
+        let (mut outflow, mut ground, mut area) = (0f64, 0f32, 0f32);
+        for axis in 0..D {
+            let stride = HALO.stride(axis);
+            rows.link[axis][local] = match liquid && labels[at - stride] == Label::Liquid {
+                true => open[axis][at],
+                false => 0.0,
+            };
+            if !liquid {
+                continue;
+            }
+            for (high, face, neighbour) in [(false, at, at - stride), (true, at + stride, at + stride)] {
+                let share = open[axis][face];
+                let mut flux = 0.0;
+                if share > 0.0 {
+                    flux += share as f64 * (faces[axis][face] as f64 + problem.impulse[axis]);
+                    if labels[neighbour] == Label::Air {
+                        ground += share / theta(distance[at], distance[neighbour]);
+                        area += share;
+                    }
+                }
+                if share < 1.0 {
+                    let mut place = cell;
+                    place[axis] += high as usize;
+                    flux += (1.0 - share as f64) * wall_velocity(problem, slot, place, axis);
+                }
+                outflow += if high { flux } else { -flux };
+            }
+        }
+        rows.ground[local] = ground;
+        rows.area[local] = area;
+        rows.rhs[local] = -outflow;
+    }
+}
+
+/// The common case: liquid all around, no wall, no surface. The uniform impulse cancels.
+fn assemble_interior<const D: usize>(faces: &[[f32; MOST]; D], rows: &mut Rows<'_, '_, D>) {
+    rows.link.iter_mut().for_each(|link| link.fill(1.0));
+    for (row, rhs) in rows.rhs.chunks_exact_mut(SIDE).enumerate() {
+        let at = HALO.index(unflatten::<D>(row * SIDE, SIDE).map(|c| c as i32));
+        rhs.fill(0.0);
+        for axis in 0..D {
+            let (low, high) = (&faces[axis][at..at + SIDE], &faces[axis][at + HALO.stride(axis)..][..SIDE]);
+            for ((rhs, low), high) in rhs.iter_mut().zip(low).zip(high) {
+                *rhs += *low as f64 - *high as f64;
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! How well a projection did.
+
+use crate::grid::{Field, SIDE, load_halo, sum_over_blocks};
+use crate::math::{Real, unflatten};
+
+use super::assemble::{HALO, MOST, wall_velocity};
+use super::{Label, Problem, Projection};
+
+/// Largest and root-mean-square net outflow of the liquid cells, per cell volume and second.
+pub fn divergence<const D: usize>(
+    problem: &Problem<'_, D>, projection: &Projection<D>, velocity: &[Field<f32>; D], partial: &mut Vec<f64>,
+) -> [Real; 2] {
+    let dx = problem.blocks.grid().dx;
+    let largest = std::sync::atomic::AtomicU64::new(0);
+    let mut cells = 0usize;
+    for &slot in projection.live.as_slice() {
+        cells += projection.label.block(slot as usize).iter().filter(|&&label| label == Label::Liquid).count();
+    }
+    let squares = sum_over_blocks(&projection.live, partial, |slot| {
+        let blocks = problem.blocks;
+        let (mut faces, mut open) = ([0f32; MOST], [0f32; MOST]);
+        let mut outflow = [0f64; SIDE * SIDE * SIDE];
+        for axis in 0..D {
+            load_halo(blocks, &velocity[axis], slot, HALO, &mut faces);
+            load_halo(blocks, &problem.boundary.open[axis], slot, HALO, &mut open);
+            for (local, outflow) in outflow.iter_mut().enumerate().take(crate::grid::block_cells(D)) {
+                let cell = unflatten::<D>(local, SIDE);
+                let at = HALO.index(cell.map(|c| c as i32));
+                for (sign, high) in [(-1.0, 0), (1.0, 1)] {
+                    let face = at + high * HALO.stride(axis);
+                    let mut place = cell;
+                    place[axis] += high;
+                    let share = open[face] as f64;
+                    let wall = if share < 1.0 { wall_velocity(problem, slot, place, axis) } else { 0.0 };
+                    *outflow += sign * (share * faces[face] as f64 + (1.0 - share) * wall);
+                }
+            }
+        }
+        let (mut most, mut squares) = (0f64, 0f64);
+        for (outflow, label) in outflow.iter().zip(projection.label.block(slot)) {
+            if *label == Label::Liquid {
+                most = most.max(outflow.abs());
+                squares += outflow * outflow;
+            }
+        }
+        // Bits of non-negative numbers are ordered like the numbers.
+        largest.fetch_max(most.to_bits(), std::sync::atomic::Ordering::Relaxed);
+        squares
+    });
+    [f64::from_bits(largest.into_inner()) / dx, (squares / cells.max(1) as f64).sqrt() / dx]
+}

@@ -1,0 +1,150 @@
+//! The projection as a whole.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use crate::grid::{Field, Slots, block_cells};
+use crate::linear::{SharedNodes, SolveInfo, Solver, SolverParams, System};
+use crate::liquid::FaceMask;
+
+use super::assemble::assemble;
+use super::update::update_velocity;
+use super::{Label, Problem};
+
+/// The linear system of the last projection, its solution, and the memory to do the next one.
+pub struct Projection<const D: usize> {
+    /// What each cell is made of.
+    pub label: Field<Label>,
+    /// Blocks that hold liquid.
+    pub live: Slots,
+    pub(super) live_flag: Vec<bool>,
+    pub(super) link: [Field<f32>; D],
+    pub(super) ground: Field<f32>,
+    pub(super) ground_area: Field<f32>,
+    pub(super) rhs: Field<f64>,
+    /// Scaled pressure `p·dt/(ρ·dx)`: the last solution, and the next solve's first guess.
+    pub q: Field<f64>,
+    shared: SharedNodes,
+    shared_rhs: Vec<f64>,
+    shared_q: Vec<f64>,
+    solver: Solver<D>,
+}
+
+/// What a projection took.
+#[derive(Clone, Debug)]
+pub struct Solved {
+    /// The solver's account.
+    pub info: SolveInfo,
+    /// Liquid cells solved for.
+    pub unknowns: usize,
+    /// Seconds to build the system.
+    pub seconds_assemble: f64,
+    /// Seconds to solve it, set-up included.
+    pub seconds_solve: f64,
+    /// Seconds to update the velocities.
+    pub seconds_update: f64,
+}
+
+impl<const D: usize> Projection<D> {
+    /// No memory yet.
+    pub fn new() -> Self {
+        let cells = block_cells(D);
+        Projection {
+            label: Field::new(cells, Label::Solid),
+            live: Slots::default(),
+            live_flag: Vec::new(),
+            link: std::array::from_fn(|_| Field::new(cells, 0.0)),
+            ground: Field::new(cells, 0.0),
+            ground_area: Field::new(cells, 0.0),
+            rhs: Field::new(cells, 0.0),
+            q: Field::new(cells, 0.0),
+            shared: SharedNodes::default(),
+            shared_rhs: Vec::new(),
+            shared_q: Vec::new(),
+            solver: Solver::new(),
+        }
+    }
+
+    /// The linear system as last assembled.
+    pub fn system<'a>(&'a self, blocks: &'a crate::grid::Blocks<D>) -> System<'a, D> {
+        System {
+            blocks,
+            live: &self.live,
+            link: &self.link,
+            ground: &self.ground,
+            ground_area: &self.ground_area,
+            shared: &self.shared,
+        }
+    }
+
+    /// Right-hand side of that system.
+    pub fn rhs(&self) -> &Field<f64> {
+        &self.rhs
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.label.bytes()
+            + self.link.iter().map(Field::bytes).sum::<usize>()
+            + self.ground.bytes()
+            + self.ground_area.bytes()
+            + self.rhs.bytes()
+            + self.q.bytes()
+            + self.solver.bytes()
+    }
+}
+
+impl<const D: usize> Default for Projection<D> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Makes the velocity of the labelled liquid divergence-free. `valid` afterwards marks the faces it decided.
+pub fn project<const D: usize>(
+    velocity: &mut [Field<f32>; D], valid: &mut [FaceMask; D], problem: &Problem<'_, D>, params: &SolverParams,
+    projection: &mut Projection<D>, stop: Option<&AtomicBool>,
+) -> Solved {
+    let start = Instant::now();
+    let slots = problem.blocks.slot_count();
+    projection.live_flag.clear();
+    projection.live_flag.resize(slots, false);
+    projection.live.as_slice().iter().for_each(|&slot| projection.live_flag[slot as usize] = true);
+    projection.q.resize(slots);
+    forget_stale_guesses(problem, projection);
+    assemble(problem, velocity, projection);
+    let assembled = Instant::now();
+    let Projection { live, link, ground, ground_area, shared, rhs, q, shared_rhs, shared_q, solver, .. } = projection;
+    let system = System { blocks: problem.blocks, live, link, ground, ground_area, shared };
+    let info = solver.solve(&system, rhs, q, shared_rhs, shared_q, params, stop);
+    let solved = Instant::now();
+    update_velocity(problem, projection, velocity, valid);
+    let unknowns = projection
+        .live
+        .as_slice()
+        .iter()
+        .map(|&slot| projection.label.block(slot as usize).iter().filter(|&&l| l == Label::Liquid).count())
+        .sum();
+    Solved {
+        info,
+        unknowns,
+        seconds_assemble: (assembled - start).as_secs_f64(),
+        seconds_solve: (solved - assembled).as_secs_f64(),
+        seconds_update: solved.elapsed().as_secs_f64(),
+    }
+}
+
+/// Air has no pressure: a guess left in a cell that is no longer liquid would be read as one.
+fn forget_stale_guesses<const D: usize>(problem: &Problem<'_, D>, projection: &mut Projection<D>) {
+    for &slot in problem.blocks.fresh() {
+        projection.q.block_mut(slot as usize).fill(0.0);
+    }
+    let label = &projection.label;
+    crate::grid::for_each_block(problem.blocks.slots(), projection.q.parts(), |slot, q| {
+        for (q, &label) in q.iter_mut().zip(label.block(slot)) {
+            if label != Label::Liquid {
+                *q = 0.0;
+            }
+        }
+    });
+}

@@ -1,0 +1,52 @@
+//! From pressures to velocities.
+
+use crate::grid::{Field, SIDE, for_each_block, load_halo};
+use crate::liquid::{FaceMask, mask_parts};
+use crate::math::unflatten;
+
+use super::assemble::{HALO, MOST, theta};
+use super::{Label, Problem, Projection};
+
+/// Adds gravity and subtracts the pressure gradient on every open face that touches liquid, and marks those faces
+/// in `valid`. Other faces keep their values, unmarked.
+pub(super) fn update_velocity<const D: usize>(
+    problem: &Problem<'_, D>, from: &Projection<D>, velocity: &mut [Field<f32>; D], valid: &mut [FaceMask; D],
+) {
+    let blocks = problem.blocks;
+    let faces = velocity.each_mut().map(Field::parts);
+    for_each_block(blocks.slots(), (faces, mask_parts(valid)), |slot, (faces, valid)| {
+        let mut valid = valid;
+        valid.iter_mut().for_each(|bits| bits.fill(0));
+        // A face belongs to the block on its high side: liquid on its low side is one block further down.
+        let touches = from.live_flag[slot]
+            || (0..D).any(|axis| from.live_flag[blocks.beside(slot, axis, crate::math::Side::Low) as usize]);
+        if !touches {
+            return;
+        }
+        let mut labels = [Label::Solid; MOST];
+        load_halo(blocks, &from.label, slot, HALO, &mut labels);
+        let mut distance = [0f32; MOST];
+        load_halo(blocks, problem.surface, slot, HALO, &mut distance);
+        let mut q = [0f64; MOST];
+        load_halo(blocks, &from.q, slot, HALO, &mut q);
+        for (axis, (faces, valid)) in faces.into_iter().zip(valid).enumerate() {
+            let open = problem.boundary.open[axis].block(slot);
+            let stride = HALO.stride(axis);
+            for (local, face) in faces.iter_mut().enumerate() {
+                let at = HALO.index(unflatten::<D>(local, SIDE).map(|c| c as i32));
+                let low = at - stride;
+                let share = match (labels[low], labels[at]) {
+                    (Label::Liquid, Label::Liquid) => 1.0,
+                    (Label::Liquid, Label::Air) => theta(distance[low], distance[at]),
+                    (Label::Air, Label::Liquid) => theta(distance[at], distance[low]),
+                    _ => continue,
+                };
+                if open[local] == 0.0 {
+                    continue;
+                }
+                *face = (*face as f64 + problem.impulse[axis] - (q[at] - q[low]) / share as f64) as f32;
+                valid[local / SIDE] |= 1 << (local % SIDE);
+            }
+        }
+    });
+}
