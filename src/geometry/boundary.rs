@@ -185,7 +185,7 @@ fn nearness<const D: usize>(blocks: &Blocks<D>, walls: &Walls<D>, slot: usize, t
     near
 }
 
-/// Whether a block lies wholly inside the walls, so that no liquid can ever be in it or next to it.
+/// Whether a block lies so far inside the walls that no liquid cell ever looks at its corners or faces.
 pub fn block_is_solid<const D: usize>(
     blocks: &Blocks<D>,
     walls: &Walls<D>,
@@ -193,18 +193,18 @@ pub fn block_is_solid<const D: usize>(
     time: Real,
 ) -> bool {
     let (centre, radius, _) = reach(blocks, coords);
-    // One cell short, so that a wall on the block's border still counts; solids that move are given room.
-    walls.distance(&centre, time) <= -(radius - 1e-3 * blocks.grid().dx)
-        || box_beyond_side(blocks, walls, coords)
+    walls.distance(&centre, time) <= -(radius + blocks.grid().dx) || beyond_side(blocks, walls, coords)
 }
 
-fn box_beyond_side<const D: usize>(blocks: &Blocks<D>, walls: &Walls<D>, coords: [i32; D]) -> bool {
-    let width = SIDE as Real * blocks.grid().dx;
-    let slack = 1e-3 * blocks.grid().dx;
+/// Whether a block lies beyond a closed side. The block that starts at a high side is still needed: the corners and
+/// faces on that side are its own.
+fn beyond_side<const D: usize>(blocks: &Blocks<D>, walls: &Walls<D>, coords: [i32; D]) -> bool {
+    let dx = blocks.grid().dx;
+    let width = SIDE as Real * dx;
     (0..D).any(|axis| {
         let low = coords[axis] as Real * width;
-        (!walls.open[axis][0] && low + width <= slack)
-            || (!walls.open[axis][1] && low >= walls.size[axis] - slack)
+        (!walls.open[axis][0] && low + width <= 1e-3 * dx)
+            || (!walls.open[axis][1] && low >= walls.size[axis] + 0.5 * dx)
     })
 }
 

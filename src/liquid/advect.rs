@@ -111,6 +111,8 @@ pub fn collide<const D: usize>(
         let first = blocks.first_cell(slot).map(|c| c as f32);
         let moving = boundary.nearness(slot) == Nearness::Moving;
         for (position, velocity) in position.iter_mut().zip(velocity) {
+            // Sides first: beyond them there are no wall distances to look at.
+            sides.keep(position);
             let mut x: [f32; D] = std::array::from_fn(|k| position[k] - first[k]);
             let (distance, normal) = distance_and_normal(&corner, &x);
             if distance < SKIN {
@@ -130,8 +132,8 @@ pub fn collide<const D: usize>(
                     (0..D).for_each(|k| x[k] += (SKIN - distance) * normal[k]);
                 }
                 *position = std::array::from_fn(|k| x[k] + first[k]);
+                sides.keep(position);
             }
-            sides.keep(position);
         }
     });
 }

@@ -17,5 +17,5 @@ pub use extrapolate::{FaceMask, extrapolate, mask_parts};
 pub use particles::Particles;
 pub use reseed::{Bounds, Reseeded, reseed};
 pub use sort::{CellRanges, Sorter};
-pub use surface::{SurfaceScratch, rebuild_surface};
+pub use surface::{KERNEL_CELLS, SurfaceScratch, rebuild_surface};
 pub use transfer::{grid_to_particles, particles_to_grid};

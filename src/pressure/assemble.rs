@@ -38,7 +38,10 @@ pub(super) fn theta(liquid: f32, air: f32) -> f32 {
 
 /// Velocity of the walls at a face's centre.
 pub(super) fn wall_velocity<const D: usize>(
-    problem: &Problem<'_, D>, slot: usize, cell: [usize; D], axis: usize,
+    problem: &Problem<'_, D>,
+    slot: usize,
+    cell: [usize; D],
+    axis: usize,
 ) -> Real {
     if problem.boundary.nearness(slot) != Nearness::Moving {
         return 0.0;
@@ -51,19 +54,19 @@ pub(super) fn wall_velocity<const D: usize>(
 }
 
 /// Fills links, grounds and right-hand side of every block that holds liquid.
-pub(super) fn assemble<const D: usize>(problem: &Problem<'_, D>, velocity: &[Field<f32>; D], to: &mut Projection<D>) {
+pub(super) fn assemble<const D: usize>(
+    problem: &Problem<'_, D>,
+    velocity: &[Field<f32>; D],
+    to: &mut Projection<D>,
+) {
     let slots = problem.blocks.slot_count();
     to.link.iter_mut().for_each(|link| link.resize(slots));
     to.ground.resize(slots);
     to.ground_area.resize(slots);
     to.rhs.resize(slots);
     let label = &to.label;
-    let parts = (
-        to.link.each_mut().map(Field::parts),
-        to.ground.parts(),
-        to.ground_area.parts(),
-        to.rhs.parts(),
-    );
+    let parts =
+        (to.link.each_mut().map(Field::parts), to.ground.parts(), to.ground_area.parts(), to.rhs.parts());
     // Blocks without liquid are cleared: neighbours read their links.
     let live = &to.live_flag;
     for_each_block(problem.blocks.slots(), parts, |slot, (mut link, ground, area, rhs)| {
@@ -87,7 +90,11 @@ struct Rows<'r, 'f, const D: usize> {
 }
 
 fn assemble_block<const D: usize>(
-    problem: &Problem<'_, D>, velocity: &[Field<f32>; D], label: &Field<Label>, slot: usize, rows: &mut Rows<'_, '_, D>,
+    problem: &Problem<'_, D>,
+    velocity: &[Field<f32>; D],
+    label: &Field<Label>,
+    slot: usize,
+    rows: &mut Rows<'_, '_, D>,
 ) {
     let blocks = problem.blocks;
     let mut labels = [Label::Solid; MOST];

@@ -21,7 +21,11 @@ pub enum Label {
 /// The surface already reaches into walls, so that a cell whose centre lies inside a wall is liquid when the liquid
 /// next to it is; no further rule is needed.
 pub fn label_cells<const D: usize>(
-    blocks: &Blocks<D>, boundary: &Boundary<D>, surface: &Field<f32>, label: &mut Field<Label>, live: &mut Slots,
+    blocks: &Blocks<D>,
+    boundary: &Boundary<D>,
+    surface: &Field<f32>,
+    label: &mut Field<Label>,
+    live: &mut Slots,
 ) {
     label.resize(blocks.slot_count());
     for_each_block(blocks.slots(), label.parts(), |slot, label| {

@@ -8,13 +8,17 @@ use super::{Label, Problem, Projection};
 
 /// Largest and root-mean-square net outflow of the liquid cells, per cell volume and second.
 pub fn divergence<const D: usize>(
-    problem: &Problem<'_, D>, projection: &Projection<D>, velocity: &[Field<f32>; D], partial: &mut Vec<f64>,
+    problem: &Problem<'_, D>,
+    projection: &Projection<D>,
+    velocity: &[Field<f32>; D],
+    partial: &mut Vec<f64>,
 ) -> [Real; 2] {
     let dx = problem.blocks.grid().dx;
     let largest = std::sync::atomic::AtomicU64::new(0);
     let mut cells = 0usize;
     for &slot in projection.live.as_slice() {
-        cells += projection.label.block(slot as usize).iter().filter(|&&label| label == Label::Liquid).count();
+        cells +=
+            projection.label.block(slot as usize).iter().filter(|&&label| label == Label::Liquid).count();
     }
     let squares = sum_over_blocks(&projection.live, partial, |slot| {
         let blocks = problem.blocks;

@@ -17,8 +17,10 @@ mod label;
 mod measure;
 mod project;
 mod update;
+mod walls;
 
 pub use assemble::Problem;
 pub use label::{Label, label_cells};
 pub use measure::divergence;
 pub use project::{Projection, Solved, project};
+pub use walls::stop_at_walls;

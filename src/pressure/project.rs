@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::grid::{Field, Slots, block_cells};
 use crate::linear::{SharedNodes, SolveInfo, Solver, SolverParams, System};
 use crate::liquid::FaceMask;
+use crate::math::Real;
 
 use super::assemble::assemble;
 use super::update::update_velocity;
@@ -24,6 +25,7 @@ pub struct Projection<const D: usize> {
     pub(super) rhs: Field<f64>,
     /// Scaled pressure `p·dt/(ρ·dx)`: the last solution, and the next solve's first guess.
     pub q: Field<f64>,
+    last_dt: Real,
     shared: SharedNodes,
     shared_rhs: Vec<f64>,
     shared_q: Vec<f64>,
@@ -58,6 +60,7 @@ impl<const D: usize> Projection<D> {
             ground_area: Field::new(cells, 0.0),
             rhs: Field::new(cells, 0.0),
             q: Field::new(cells, 0.0),
+            last_dt: 0.0,
             shared: SharedNodes::default(),
             shared_rhs: Vec::new(),
             shared_q: Vec::new(),
@@ -75,6 +78,11 @@ impl<const D: usize> Projection<D> {
             ground_area: &self.ground_area,
             shared: &self.shared,
         }
+    }
+
+    /// Makes the next solve start from zero.
+    pub fn forget_pressure(&mut self) {
+        self.q.as_mut_slice().fill(0.0);
     }
 
     /// Right-hand side of that system.
@@ -102,8 +110,13 @@ impl<const D: usize> Default for Projection<D> {
 
 /// Makes the velocity of the labelled liquid divergence-free. `valid` afterwards marks the faces it decided.
 pub fn project<const D: usize>(
-    velocity: &mut [Field<f32>; D], valid: &mut [FaceMask; D], problem: &Problem<'_, D>, params: &SolverParams,
-    projection: &mut Projection<D>, stop: Option<&AtomicBool>,
+    velocity: &mut [Field<f32>; D],
+    valid: &mut [FaceMask; D],
+    problem: &Problem<'_, D>,
+    params: &SolverParams,
+    projection: &mut Projection<D>,
+    dt: Real,
+    stop: Option<&AtomicBool>,
 ) -> Solved {
     let start = Instant::now();
     let slots = problem.blocks.slot_count();
@@ -111,10 +124,12 @@ pub fn project<const D: usize>(
     projection.live_flag.resize(slots, false);
     projection.live.as_slice().iter().for_each(|&slot| projection.live_flag[slot as usize] = true);
     projection.q.resize(slots);
+    rescale_guess(problem, projection, dt);
     forget_stale_guesses(problem, projection);
     assemble(problem, velocity, projection);
     let assembled = Instant::now();
-    let Projection { live, link, ground, ground_area, shared, rhs, q, shared_rhs, shared_q, solver, .. } = projection;
+    let Projection { live, link, ground, ground_area, shared, rhs, q, shared_rhs, shared_q, solver, .. } =
+        projection;
     let system = System { blocks: problem.blocks, live, link, ground, ground_area, shared };
     let info = solver.solve(&system, rhs, q, shared_rhs, shared_q, params, stop);
     let solved = Instant::now();
@@ -147,4 +162,15 @@ fn forget_stale_guesses<const D: usize>(problem: &Problem<'_, D>, projection: &m
             }
         }
     });
+}
+
+/// The unknown carries the step's length: a guess from a step of another length is scaled to this one.
+fn rescale_guess<const D: usize>(problem: &Problem<'_, D>, projection: &mut Projection<D>, dt: Real) {
+    let factor = if projection.last_dt > 0.0 { dt / projection.last_dt } else { 1.0 };
+    projection.last_dt = dt;
+    if factor != 1.0 {
+        crate::grid::for_each_block(problem.blocks.slots(), projection.q.parts(), |_, q| {
+            q.iter_mut().for_each(|q| *q *= factor);
+        });
+    }
 }

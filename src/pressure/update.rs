@@ -10,7 +10,10 @@ use super::{Label, Problem, Projection};
 /// Adds gravity and subtracts the pressure gradient on every open face that touches liquid, and marks those faces
 /// in `valid`. Other faces keep their values, unmarked.
 pub(super) fn update_velocity<const D: usize>(
-    problem: &Problem<'_, D>, from: &Projection<D>, velocity: &mut [Field<f32>; D], valid: &mut [FaceMask; D],
+    problem: &Problem<'_, D>,
+    from: &Projection<D>,
+    velocity: &mut [Field<f32>; D],
+    valid: &mut [FaceMask; D],
 ) {
     let blocks = problem.blocks;
     let faces = velocity.each_mut().map(Field::parts);

@@ -1,0 +1,223 @@
+//! A simulation as its users see it: start it from a scene's content, advance it frame by frame.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use crate::grid::{Blocks, Field};
+use crate::liquid::{self, MOST_CELLS};
+use crate::math::Real;
+use crate::pressure::Projection;
+
+use super::clock::StageTimes;
+use super::step::{StepReport, layout, prepare, substep};
+use super::survey::survey;
+use super::{FrameReport, Params, Scratch, Setup, SolveReport, State, UnknownCounts};
+
+/// Why a simulation cannot go on.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SimError {
+    /// A velocity became infinite or not a number.
+    #[error("velocities became non-finite in stage `{stage}` at {time:.4} s; a smaller `cfl` may help")]
+    NonFinite {
+        /// Where it was noticed.
+        stage: &'static str,
+        /// Simulated seconds.
+        time: Real,
+    },
+    /// Nothing to simulate.
+    #[error("the scene holds no liquid: no particle fits into its liquid bodies, and it has no source")]
+    NoLiquid,
+}
+
+/// A running simulation.
+pub struct Simulation<const D: usize> {
+    /// Live parameters: change them between two calls.
+    pub params: Params,
+    state: State<D>,
+    scratch: Scratch<D>,
+    frame: usize,
+    last_dt: Real,
+}
+
+/// Bytes held, by what they grow with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MemoryReport {
+    /// On the grid, solver included.
+    pub grid_bytes: usize,
+    /// Per particle, sorting included.
+    pub particle_bytes: usize,
+    /// Particles.
+    pub particles: usize,
+    /// Cells that are liquid or within the extrapolated layers around it.
+    pub near_cells: usize,
+    /// Cells of the active blocks.
+    pub stored_cells: usize,
+}
+
+impl<const D: usize> Simulation<D> {
+    /// Seeds the liquid and makes its velocity divergence-free.
+    pub fn new(setup: &Setup<D>) -> Result<Self, SimError> {
+        let mut simulation = Simulation {
+            params: setup.params.clone(),
+            state: State::new(setup),
+            scratch: Scratch::new(),
+            frame: 0,
+            last_dt: 0.0,
+        };
+        let layout = layout(&setup.params, 0);
+        for (index, body) in setup.liquids.iter().enumerate() {
+            let earlier = &setup.liquids[..index];
+            let state = &mut simulation.state;
+            liquid::seed(
+                &mut state.particles,
+                &setup.grid,
+                &body.shape,
+                &state.walls,
+                &layout,
+                |x| body.flow.at(x),
+                |x| earlier.iter().any(|other| other.shape.distance(x) < 0.0),
+            );
+        }
+        if simulation.state.particles.is_empty() && setup.sources.is_empty() {
+            return Err(SimError::NoLiquid);
+        }
+        prepare(&mut simulation.state, &simulation.params, &mut simulation.scratch)?;
+        Ok(simulation)
+    }
+
+    /// Advances by one frame, in as many substeps as the CFL number asks for. `None` when told to stop; the state
+    /// is then that of the last whole substep.
+    pub fn advance_frame(
+        &mut self,
+        frame_seconds: Real,
+        stop: &AtomicBool,
+    ) -> Result<Option<FrameReport>, SimError> {
+        let start = Instant::now();
+        let mut times = StageTimes::new();
+        let mut steps: Vec<StepReport> = Vec::new();
+        let mut left = frame_seconds;
+        while left > 1e-9 * frame_seconds {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let wanted = (left / self.largest_dt(frame_seconds)).ceil().max(1.0);
+            let dt = left / wanted;
+            let step = substep(&mut self.state, &self.params, &mut self.scratch, &mut times, dt, stop)?;
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            steps.push(step);
+            self.last_dt = dt;
+            left -= dt;
+        }
+        self.frame += 1;
+        Ok(Some(self.report(&steps, times, start)))
+    }
+
+    /// The longest substep that the CFL number allows now.
+    fn largest_dt(&self, frame_seconds: Real) -> Real {
+        let dx = self.state.blocks.grid().dx;
+        let cells = self.params.cfl.min(MOST_CELLS);
+        let speed = self.state.max_component.max(self.state.walls.max_speed(self.state.time));
+        let by_speed = cells * dx / speed.max(1e-12);
+        // From rest, gravity alone must not carry the liquid further than that either.
+        let by_gravity = (2.0 * cells * dx / self.params.gravity.max(1e-12)).sqrt();
+        by_speed.min(by_gravity).min(frame_seconds / self.params.min_substeps as Real)
+    }
+
+    fn report(&mut self, steps: &[StepReport], times: StageTimes, start: Instant) -> FrameReport {
+        let mut report = survey(&self.state, &self.params, &mut self.scratch.partial, self.last_dt);
+        report.frame = self.frame;
+        report.substeps = steps.len();
+        report.solve = steps
+            .iter()
+            .map(|step| SolveReport {
+                iterations: step.solve.info.iterations,
+                relative_residual: step.solve.info.relative_residual,
+                method: self.params.preconditioner.name(),
+                seconds: step.solve.seconds_solve,
+                converged: step.solve.info.converged,
+            })
+            .collect();
+        report.unknowns = UnknownCounts {
+            pressure: steps.last().map_or(0, |step| step.solve.unknowns),
+            bubble: 0,
+            body: 0,
+        };
+        let failed = steps.iter().filter(|step| !step.solve.info.converged).count();
+        if failed > 0 {
+            report.warnings.push(format!("{failed} of {} pressure solves missed the tolerance", steps.len()));
+        }
+        report.seconds = times.into_inner();
+        report.seconds.insert("total", start.elapsed().as_secs_f64());
+        report
+    }
+
+    /// The active part of the grid.
+    pub fn blocks(&self) -> &Blocks<D> {
+        &self.state.blocks
+    }
+
+    /// The liquid's signed distance at cell centres, metres, negative inside.
+    pub fn surface(&self) -> &Field<f32> {
+        &self.state.surface
+    }
+
+    /// Particle positions, in cells; a particle about to vanish is not a number.
+    pub fn particle_positions(&self) -> &[[f32; D]] {
+        &self.state.particles.position
+    }
+
+    /// Particle velocities, m/s.
+    pub fn particle_velocities(&self) -> &[[f32; D]] {
+        &self.state.particles.velocity
+    }
+
+    /// Frames so far.
+    pub fn frame(&self) -> usize {
+        self.frame
+    }
+
+    /// Simulated seconds.
+    pub fn time(&self) -> Real {
+        self.state.time
+    }
+
+    /// The last projection: labels, matrix, pressure.
+    pub fn projection(&self) -> &Projection<D> {
+        &self.state.projection
+    }
+
+    /// The whole state.
+    pub fn state(&self) -> &State<D> {
+        &self.state
+    }
+
+    /// Memory in use.
+    pub fn memory(&self) -> MemoryReport {
+        let State {
+            particles, blocks, boundary, velocity, surface, projection, sorter, surface_scratch, ..
+        } = &self.state;
+        let near_cells = blocks
+            .slots()
+            .as_slice()
+            .iter()
+            .flat_map(|&slot| self.scratch.valid[0].bits.block(slot as usize))
+            .map(|bits| bits.count_ones() as usize)
+            .sum();
+        MemoryReport {
+            grid_bytes: blocks.bytes()
+                + boundary.bytes()
+                + velocity.iter().map(Field::bytes).sum::<usize>()
+                + surface.bytes()
+                + projection.bytes()
+                + sorter.grid_bytes()
+                + surface_scratch.bytes()
+                + self.scratch.bytes(),
+            particle_bytes: particles.bytes() + sorter.bytes(),
+            particles: particles.len(),
+            near_cells,
+            stored_cells: blocks.slots().len() * crate::grid::block_cells(D),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! State and scratch memory of a simulation.
+
+use crate::geometry::{Boundary, Walls};
+use crate::grid::{Blocks, Field, Slots, block_cells};
+use crate::liquid::{FaceMask, Particles, Sorter, SurfaceScratch};
+use crate::math::Real;
+use crate::pressure::Projection;
+
+use super::{Drain, Setup, Source};
+
+/// All that is needed to go on after a restart.
+pub struct State<const D: usize> {
+    /// Simulated seconds.
+    pub time: Real,
+    /// Substeps so far.
+    pub steps: u64,
+    /// The liquid.
+    pub particles: Particles<D>,
+    /// Solids and closed sides.
+    pub walls: Walls<D>,
+    /// Where liquid appears.
+    pub sources: Vec<Source<D>>,
+    /// Where liquid vanishes.
+    pub drains: Vec<Drain<D>>,
+    /// The active part of the grid.
+    pub blocks: Blocks<D>,
+    /// The walls on it.
+    pub boundary: Boundary<D>,
+    /// Face velocities, m/s: divergence-free in the liquid, extrapolated around it.
+    pub velocity: [Field<f32>; D],
+    /// The liquid's signed distance at cell centres, metres.
+    pub surface: Field<f32>,
+    /// Labels, and the pressure that the next solve starts from.
+    pub projection: Projection<D>,
+    /// Particles by cell.
+    pub sorter: Sorter<D>,
+    /// Cells surrounded by liquid.
+    pub surface_scratch: SurfaceScratch,
+    /// Largest face velocity component, m/s.
+    pub max_component: Real,
+}
+
+/// Memory that a substep reuses. Dropping it changes speed, never results.
+pub struct Scratch<const D: usize> {
+    /// Velocities before the projection: FLIP wants the difference. During the transfer, the weights.
+    pub before: [Field<f32>; D],
+    /// Faces whose velocity is known.
+    pub valid: [FaceMask; D],
+    /// Faces that extrapolation reaches next.
+    pub grown: FaceMask,
+    /// Lists of blocks.
+    pub slots: Slots,
+    /// Sums per block.
+    pub partial: Vec<f64>,
+}
+
+impl<const D: usize> State<D> {
+    /// An empty tank.
+    pub fn new(setup: &Setup<D>) -> Self {
+        let cells = block_cells(D);
+        State {
+            time: 0.0,
+            steps: 0,
+            particles: Particles::default(),
+            walls: Walls { solids: setup.solids.clone(), size: setup.size, open: setup.open },
+            sources: setup.sources.clone(),
+            drains: setup.drains.clone(),
+            blocks: Blocks::new(setup.grid),
+            boundary: Boundary::new(),
+            velocity: std::array::from_fn(|_| Field::new(cells, 0.0)),
+            surface: Field::new(cells, crate::liquid::KERNEL_CELLS * setup.grid.dx as f32),
+            projection: Projection::new(),
+            sorter: Sorter::new(),
+            surface_scratch: SurfaceScratch::new(D),
+            max_component: 0.0,
+        }
+    }
+}
+
+impl<const D: usize> Scratch<D> {
+    /// No memory yet.
+    pub fn new() -> Self {
+        Scratch {
+            before: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
+            valid: std::array::from_fn(|_| FaceMask::new(D)),
+            grown: FaceMask::new(D),
+            slots: Slots::default(),
+            partial: Vec::new(),
+        }
+    }
+
+    /// Makes room for the active blocks.
+    pub fn resize(&mut self, slots: usize) {
+        self.before.iter_mut().for_each(|field| field.resize(slots));
+        self.valid.iter_mut().for_each(|mask| mask.bits.resize(slots));
+        self.grown.bits.resize(slots);
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.before.iter().map(Field::bytes).sum::<usize>()
+            + self.valid.iter().map(|mask| mask.bits.bytes()).sum::<usize>()
+            + self.grown.bits.bytes()
+    }
+}
+
+impl<const D: usize> Default for Scratch<D> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

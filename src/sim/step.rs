@@ -1,0 +1,286 @@
+//! One substep.
+
+use std::sync::atomic::AtomicBool;
+
+use crate::grid::{Blocks, Field, Slots, for_each_block, sum_over_blocks};
+use crate::linear::{PreconditionerKind, SolverParams};
+use crate::liquid::{self, Bounds, FaceMask, Layout, Reseeded};
+use crate::math::Real;
+use crate::pressure::{self, Problem, Solved};
+
+use super::clock::{StageClock, StageTimes};
+use super::{Params, Preconditioner, Scratch, SimError, State};
+
+/// Layers of faces around the liquid that get a velocity: as far as a particle may go in a substep, and the
+/// interpolation at its end.
+const LAYERS: usize = 4;
+
+/// What a substep did.
+#[derive(Clone, Debug)]
+pub struct StepReport {
+    /// Seconds simulated.
+    pub dt: Real,
+    /// The pressure solve.
+    pub solve: Solved,
+    /// Particles added and removed to keep cells evenly filled.
+    pub reseeded: Reseeded,
+}
+
+/// Moves the liquid forward by one substep of `dt` seconds.
+pub fn substep<const D: usize>(
+    state: &mut State<D>,
+    params: &Params,
+    scratch: &mut Scratch<D>,
+    times: &mut StageTimes,
+    dt: Real,
+    stop: &AtomicBool,
+) -> Result<StepReport, SimError> {
+    let mut clock = StageClock::start(times);
+    let ranges = &state.sorter.ranges;
+    liquid::advect(&mut state.particles, ranges, &state.blocks, &state.velocity, dt);
+    state.time += dt;
+    liquid::collide(&mut state.particles, ranges, &state.blocks, &state.boundary, &state.walls, state.time);
+    run_sources_and_drains(state, params);
+    clock.lap("advect");
+
+    state.sorter.sort(&mut state.particles, &mut state.blocks, &state.walls, state.time);
+    clock.lap("sort");
+    state.boundary.update(&state.blocks, &state.walls, state.time);
+    clock.lap("boundary");
+
+    transfer_to_grid(state, scratch);
+    clock.lap("transfer");
+    rebuild_surface(state);
+    clock.lap("surface");
+    label(state);
+    clock.lap("label");
+
+    let solve = project(state, params, scratch, dt, params.gravity, stop);
+    clock.laps([
+        ("assemble", solve.seconds_assemble),
+        ("solve", solve.seconds_solve),
+        ("extrapolate", solve.seconds_update),
+    ]);
+    extrapolate(state, scratch)?;
+    clock.lap("extrapolate");
+
+    let reseeded = transfer_to_particles(state, params, scratch);
+    state.steps += 1;
+    clock.lap("return");
+    Ok(StepReport { dt, solve, reseeded })
+}
+
+/// Brings a freshly seeded state to where a substep starts: sorted, with a velocity field that is divergence-free.
+pub fn prepare<const D: usize>(
+    state: &mut State<D>,
+    params: &Params,
+    scratch: &mut Scratch<D>,
+) -> Result<(), SimError> {
+    state.sorter.sort(&mut state.particles, &mut state.blocks, &state.walls, state.time);
+    state.boundary.update(&state.blocks, &state.walls, state.time);
+    transfer_to_grid(state, scratch);
+    rebuild_surface(state);
+    label(state);
+    project(state, params, scratch, 1.0, 0.0, &AtomicBool::new(false));
+    // That pressure belongs to no step: the first real solve starts from none.
+    state.projection.forget_pressure();
+    extrapolate(state, scratch)?;
+    let ranges = &state.sorter.ranges;
+    liquid::grid_to_particles(
+        &mut state.particles,
+        ranges,
+        &state.blocks,
+        &state.velocity,
+        &scratch.before,
+        params.flip as f32,
+    );
+    Ok(())
+}
+
+fn transfer_to_grid<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<D>) {
+    let slots = state.blocks.slot_count();
+    state.velocity.iter_mut().for_each(|field| field.resize(slots));
+    scratch.resize(slots);
+    liquid::particles_to_grid(
+        &state.particles,
+        &state.sorter.ranges,
+        &state.blocks,
+        &mut state.velocity,
+        &mut scratch.before,
+        &mut scratch.valid,
+        &mut scratch.slots,
+    );
+    // The surface may reach past the last particle's faces: give those their neighbours' velocity.
+    spread(&state.blocks, &mut state.velocity, scratch, 2);
+    let (before, velocity) = (scratch.before.each_mut().map(Field::parts), &state.velocity);
+    for_each_block(state.blocks.slots(), before, |slot, before| {
+        before.into_iter().zip(velocity).for_each(|(before, now)| before.copy_from_slice(now.block(slot)));
+    });
+}
+
+fn rebuild_surface<const D: usize>(state: &mut State<D>) {
+    liquid::rebuild_surface(
+        &state.particles,
+        &state.sorter.ranges,
+        &state.blocks,
+        &state.boundary,
+        &mut state.surface,
+        &mut state.surface_scratch,
+    );
+}
+
+fn label<const D: usize>(state: &mut State<D>) {
+    let projection = &mut state.projection;
+    pressure::label_cells(
+        &state.blocks,
+        &state.boundary,
+        &state.surface,
+        &mut projection.label,
+        &mut projection.live,
+    );
+}
+
+/// What the projection of the current state is about.
+pub(super) fn problem<'a, const D: usize>(
+    blocks: &'a Blocks<D>,
+    boundary: &'a crate::geometry::Boundary<D>,
+    walls: &'a crate::geometry::Walls<D>,
+    surface: &'a Field<f32>,
+    impulse: Real,
+    time: Real,
+) -> Problem<'a, D> {
+    let impulse = std::array::from_fn(|axis| if axis == 1 { -impulse } else { 0.0 });
+    Problem { blocks, boundary, walls, surface, impulse, time }
+}
+
+fn project<const D: usize>(
+    state: &mut State<D>,
+    params: &Params,
+    scratch: &mut Scratch<D>,
+    dt: Real,
+    gravity: Real,
+    stop: &AtomicBool,
+) -> Solved {
+    let State { blocks, boundary, walls, surface, velocity, projection, time, .. } = state;
+    let problem = problem(blocks, boundary, walls, surface, gravity * dt, *time);
+    let solver = SolverParams {
+        tolerance: params.tolerance,
+        // The residual is a net outflow in m/s; over dx and times dt it is the compression in this substep.
+        floor: params.tolerance_floor * blocks.grid().dx / dt,
+        max_iterations: params.max_iterations as usize,
+        preconditioner: match params.preconditioner {
+            Preconditioner::Multigrid => PreconditionerKind::Multigrid,
+            Preconditioner::Jacobi => PreconditionerKind::Jacobi,
+            Preconditioner::IncompleteCholesky => PreconditionerKind::IncompleteCholesky,
+        },
+        sweeps: params.sweeps as usize,
+        warm_start: params.warm_start,
+    };
+    pressure::project(velocity, &mut scratch.valid, &problem, &solver, projection, dt, Some(stop))
+}
+
+/// Fills the faces around the known ones.
+fn spread<const D: usize>(
+    blocks: &Blocks<D>,
+    velocity: &mut [Field<f32>; D],
+    scratch: &mut Scratch<D>,
+    layers: usize,
+) {
+    let Scratch { valid, grown, slots, .. } = scratch;
+    for (velocity, valid) in velocity.iter_mut().zip(valid) {
+        liquid::extrapolate(blocks, velocity, valid, grown, slots, layers);
+    }
+}
+
+fn extrapolate<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<D>) -> Result<(), SimError> {
+    spread(&state.blocks, &mut state.velocity, scratch, LAYERS);
+    pressure::stop_at_walls(&state.blocks, &state.boundary, &state.walls, state.time, &mut state.velocity);
+    clear_unknown(&state.blocks, &mut state.velocity, &scratch.valid);
+    state.max_component = largest(state.blocks.slots(), &state.velocity, &mut scratch.partial);
+    if state.max_component.is_finite() {
+        Ok(())
+    } else {
+        Err(SimError::NonFinite { stage: "project", time: state.time })
+    }
+}
+
+/// Zeroes the faces that no layer reached: what they hold belongs to an earlier step.
+fn clear_unknown<const D: usize>(blocks: &Blocks<D>, velocity: &mut [Field<f32>; D], valid: &[FaceMask; D]) {
+    for (velocity, valid) in velocity.iter_mut().zip(valid) {
+        for_each_block(blocks.slots(), velocity.parts(), |slot, velocity| {
+            for (row, &bits) in velocity.chunks_exact_mut(crate::grid::SIDE).zip(valid.bits.block(slot)) {
+                if bits != 0xff {
+                    row.iter_mut()
+                        .enumerate()
+                        .filter(|(x, _)| bits & (1 << x) == 0)
+                        .for_each(|(_, u)| *u = 0.0);
+                }
+            }
+        });
+    }
+}
+
+/// Largest magnitude of any face velocity; not finite if any is not.
+fn largest<const D: usize>(slots: &Slots, velocity: &[Field<f32>; D], partial: &mut Vec<f64>) -> Real {
+    sum_over_blocks(slots, partial, |slot| {
+        velocity
+            .iter()
+            .flat_map(|field| field.block(slot))
+            .fold(0f32, |most, u| if u.abs() <= most { most } else { u.abs() }) as f64
+    });
+    partial.iter().fold(0.0, |most, &block| if block <= most { most } else { block })
+}
+
+fn transfer_to_particles<const D: usize>(
+    state: &mut State<D>,
+    params: &Params,
+    scratch: &mut Scratch<D>,
+) -> Reseeded {
+    let ranges = &state.sorter.ranges;
+    liquid::grid_to_particles(
+        &mut state.particles,
+        ranges,
+        &state.blocks,
+        &state.velocity,
+        &scratch.before,
+        params.flip as f32,
+    );
+    if !params.reseed {
+        return Reseeded::default();
+    }
+    let bounds = Bounds::around(layout(params, 0).per_cell(D));
+    liquid::reseed(
+        &mut state.particles,
+        ranges,
+        &state.blocks,
+        &state.velocity,
+        &state.surface_scratch.deep,
+        bounds,
+        state.steps,
+        &mut scratch.slots,
+    )
+}
+
+/// How new particles are laid out.
+pub(super) fn layout(params: &Params, salt: u64) -> Layout {
+    Layout { per_axis: params.seeds_per_axis as usize, jitter: params.jitter as f32, salt }
+}
+
+fn run_sources_and_drains<const D: usize>(state: &mut State<D>, params: &Params) {
+    let (time, layout) = (state.time, layout(params, state.steps));
+    for source in state.sources.iter().filter(|source| (source.from..source.until).contains(&time)) {
+        liquid::emit(
+            &mut state.particles,
+            &state.sorter.ranges,
+            &state.blocks,
+            &source.shape,
+            &source.velocity,
+            &state.walls,
+            &layout,
+            time,
+        );
+    }
+    for drain in state.drains.iter().filter(|drain| (drain.from..drain.until).contains(&time)) {
+        liquid::drain(&mut state.particles, state.blocks.grid(), &drain.shape);
+    }
+}
