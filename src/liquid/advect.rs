@@ -7,7 +7,7 @@ use crate::geometry::{Boundary, Nearness, Walls};
 use crate::grid::{Blocks, Field, Grid, Halo, halo_cells, load_halo};
 use crate::math::{Real, Vector, power};
 
-use super::kernel::sample;
+use super::kernel::{LANES, Lanes, lane_sample, load_lanes};
 use super::{CellRanges, Particles};
 
 /// Cells a particle may cross in one substep; the step size keeps to it.
@@ -43,7 +43,8 @@ pub fn advect<const D: usize>(
         }
         // SAFETY: blocks have disjoint ranges of particles.
         let position = unsafe { std::slice::from_raw_parts_mut(position.0.add(range.start), range.len()) };
-        advect_block(position, blocks.first_cell(slot), &faces, cells_per_speed);
+        let first_cell = blocks.first_cell(slot).map(|c| c as f32);
+        advect_block(position, first_cell, &faces, cells_per_speed);
     });
 }
 
@@ -52,32 +53,57 @@ struct SharedOut<T>(*mut T);
 // SAFETY: used in disjoint ranges only.
 unsafe impl<T: Send> Sync for SharedOut<T> {}
 
-#[multiversion(targets("x86_64+avx2+fma", "x86_64+avx"))]
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+avx2+fma", "x86_64+avx2+fma"))]
 fn advect_block<const D: usize>(
     position: &mut [[f32; D]],
-    first_cell: [i32; D],
+    first_cell: [f32; D],
     faces: &[f32; 3 * MOST],
     cells_per_speed: f32,
 ) {
-    // Where the box ends: a faster particle than the step allows is caught here instead of reading past it.
-    let (low, high) = (0.5 - HALO.margin as f32, (HALO.side - HALO.margin) as f32 - 1.001);
-    let velocity = |x: [f32; D]| -> [f32; D] {
-        let x = x.map(|x| x.clamp(low, high));
-        std::array::from_fn(|axis| {
-            let component: &[f32; MOST] =
-                (&faces[axis * MOST..(axis + 1) * MOST]).try_into().expect("one box per component");
-            cells_per_speed * sample(component, &x, axis, HALO)
-        })
-    };
-    for position in position {
-        let x: [f32; D] = std::array::from_fn(|k| position[k] - first_cell[k] as f32);
-        let k1 = velocity(x);
-        let k2 = velocity(std::array::from_fn(|k| x[k] + 0.5 * k1[k]));
-        let k3 = velocity(std::array::from_fn(|k| x[k] + 0.75 * k2[k]));
-        for k in 0..D {
-            position[k] += (2.0 * k1[k] + 3.0 * k2[k] + 4.0 * k3[k]) * (1.0 / 9.0);
+    for position in position.chunks_mut(LANES) {
+        let x = load_lanes(position, &first_cell);
+        let k1 = lane_velocity(faces, &x, cells_per_speed);
+        let k2 = lane_velocity(faces, &along(&x, &k1, 0.5), cells_per_speed);
+        let k3 = lane_velocity(faces, &along(&x, &k2, 0.75), cells_per_speed);
+        for (l, position) in position.iter_mut().enumerate() {
+            for k in 0..D {
+                position[k] += (2.0 * k1[k][l] + 3.0 * k2[k][l] + 4.0 * k3[k][l]) * (1.0 / 9.0);
+            }
         }
     }
+}
+
+/// The way a particle would go in a substep, in cells.
+#[inline(always)]
+fn lane_velocity<const D: usize>(
+    faces: &[f32; 3 * MOST],
+    x: &[Lanes; D],
+    cells_per_speed: f32,
+) -> [Lanes; D] {
+    let mut way = [[0.0; LANES]; D];
+    for axis in 0..D {
+        let component: &[f32; MOST] =
+            (&faces[axis * MOST..(axis + 1) * MOST]).try_into().expect("one box per component");
+        way[axis] = lane_sample(component, x, axis, HALO);
+        for l in 0..LANES {
+            way[axis][l] *= cells_per_speed;
+        }
+    }
+    way
+}
+
+/// `x + share · way`, kept inside the box: a particle faster than the step allows reads its border.
+#[inline(always)]
+fn along<const D: usize>(x: &[Lanes; D], way: &[Lanes; D], share: f32) -> [Lanes; D] {
+    let (low, high) = (0.5 - HALO.margin as f32, (HALO.side - HALO.margin) as f32 - 1.001);
+    let mut moved = *x;
+    for k in 0..D {
+        for l in 0..LANES {
+            let to = x[k][l] + share * way[k][l];
+            moved[k][l] = if to > low { if to < high { to } else { high } } else { low };
+        }
+    }
+    moved
 }
 
 /// Pushes particles out of solids, takes away the velocity that drove them in, and removes those that left through
@@ -114,6 +140,10 @@ pub fn collide<const D: usize>(
             // Sides first: beyond them there are no wall distances to look at.
             sides.keep(position);
             let mut x: [f32; D] = std::array::from_fn(|k| position[k] - first[k]);
+            // Distances change by at most one per cell: most particles are seen to be clear from one corner.
+            if corner[lowest_corner(&x).0] > 2.0 {
+                continue;
+            }
             let (distance, normal) = distance_and_normal(&corner, &x);
             if distance < SKIN {
                 let wall = if moving {
@@ -138,16 +168,23 @@ pub fn collide<const D: usize>(
     });
 }
 
-/// Interpolated wall distance and its normalised gradient at a point given in cells from the block's low corner.
+/// Index of the lowest corner of the cell around a point, and the point's place in that cell.
 #[inline]
-fn distance_and_normal<const D: usize>(corner: &[f32; MOST], x: &[f32; D]) -> (f32, [f32; D]) {
+fn lowest_corner<const D: usize>(x: &[f32; D]) -> (usize, [f32; D]) {
     let (mut base, mut fraction) = (0, [0.0; D]);
     for k in 0..D {
         let shifted = (x[k] + HALO.margin as f32).clamp(0.0, HALO.side as f32 - 1.001);
-        let low = shifted as usize;
+        let low = shifted as i32 as usize;
         fraction[k] = shifted - low as f32;
         base += low * HALO.stride(k);
     }
+    (base, fraction)
+}
+
+/// Interpolated wall distance and its normalised gradient at a point given in cells from the block's low corner.
+#[inline]
+fn distance_and_normal<const D: usize>(corner: &[f32; MOST], x: &[f32; D]) -> (f32, [f32; D]) {
+    let (base, fraction) = lowest_corner(x);
     let (mut value, mut gradient) = (0.0, [0.0; D]);
     for c in 0..power(2, D) {
         let high = |k: usize| c & (1 << k) != 0;

@@ -59,7 +59,10 @@ const CHUNKS: usize = 64;
 
 /// Cells around every particle whose blocks are stored: room for the surface's kernel, for extrapolation and for
 /// the way a particle may go in one substep.
-pub const MARGIN_CELLS: i32 = 4;
+pub const MARGIN_CELLS: usize = 4;
+
+/// Key of a particle that is to vanish: past every table of blocks.
+const DEAD: u32 = u32::MAX;
 
 impl<const D: usize> Sorter<D> {
     /// No memory yet.
@@ -87,8 +90,8 @@ impl<const D: usize> Sorter<D> {
         self.ranges.start.resize(blocks.slot_count());
         self.ranges.block.clear();
         self.ranges.block.resize(blocks.slot_count(), [0; 2]);
-        let living = self.order_by_block(particles, blocks);
-        self.order_by_cell(particles, blocks);
+        let living = self.order_by_block(blocks, particles.len());
+        self.order_by_cell(blocks, particles.len());
         self.rearrange(particles, living);
     }
 
@@ -112,15 +115,24 @@ impl<const D: usize> Sorter<D> {
         time: Real,
     ) {
         self.needs.resize_with(blocks.table_len(), || AtomicU32::new(0));
+        resize_tight(&mut self.spare, particles.len());
         let needs = &self.needs;
+        let keys: &mut [u32] = &mut bytemuck::cast_slice_mut(&mut self.spare)[..particles.len()];
         let chunk = particles.len().div_ceil(CHUNKS).max(1);
-        particles.position.par_chunks(chunk).for_each(|positions| {
+        particles.position.par_chunks(chunk).zip(keys.par_chunks_mut(chunk)).for_each(|(positions, keys)| {
             let mut last = (usize::MAX, 0u32);
-            for position in positions.iter().filter(|p| Particles::is_alive(p)) {
-                let cell = position.map(|x| x.floor() as i32);
-                let coords = cell.map(|c| c.div_euclid(SIDE as i32));
-                let Some(index) = blocks.table_index(coords) else { continue };
-                let mask = surroundings(cell);
+            for (position, key) in positions.iter().zip(keys) {
+                *key = DEAD;
+                if !Particles::is_alive(position) {
+                    continue;
+                }
+                let cell = position.map(floor);
+                let Some(index) = blocks.table_index(cell.map(|c| c >> SIDE.trailing_zeros())) else {
+                    continue;
+                };
+                let local = cell.map(|c| (c & (SIDE as i32 - 1)) as usize);
+                *key = (index * block_cells(D) + flatten(local, SIDE)) as u32;
+                let mask = surroundings(local);
                 if last.0 != index {
                     last = (index, needs[index].load(Ordering::Relaxed));
                 }
@@ -148,29 +160,28 @@ impl<const D: usize> Sorter<D> {
     }
 
     /// Writes into `order` the indices of the living particles, block by block. Returns how many live.
-    fn order_by_block(&mut self, particles: &Particles<D>, blocks: &Blocks<D>) -> usize {
+    fn order_by_block(&mut self, blocks: &Blocks<D>, particles: usize) -> usize {
         let ranks = blocks.slots().len();
         self.rank.clear();
-        self.rank.resize(blocks.slot_count(), u32::MAX);
+        self.rank.resize(blocks.table_len(), u32::MAX);
         for (rank, &slot) in blocks.slots().as_slice().iter().enumerate() {
-            self.rank[slot as usize] = rank as u32;
-        }
-        let chunk = particles.len().div_ceil(CHUNKS).max(1);
-        let rank = &self.rank;
-        let rank_of = |position: &[f32; D]| -> Option<usize> {
-            if !Particles::is_alive(position) {
-                return None;
+            if let Some(index) = blocks.table_index(blocks.coords(slot as usize)) {
+                self.rank[index] = rank as u32;
             }
-            let slot = blocks.slot_at(position.map(|x| (x.floor() as i32).div_euclid(SIDE as i32)));
-            rank.get(slot as usize).filter(|&&rank| rank != u32::MAX).map(|&rank| rank as usize)
-        };
-        self.counts.clear();
-        self.counts.resize(CHUNKS * ranks, 0);
-        if ranks > 0 {
-            self.counts.par_chunks_mut(ranks).zip(particles.position.par_chunks(chunk)).for_each(
-                |(counts, positions)| positions.iter().filter_map(rank_of).for_each(|rank| counts[rank] += 1),
-            );
         }
+        let chunk = particles.div_ceil(CHUNKS).max(1);
+        let keys: &[u32] = &bytemuck::cast_slice(&self.spare)[..particles];
+        let rank = &self.rank;
+        // A dead particle's key lies past the table.
+        let rank_of =
+            |key: u32| rank.get(key as usize / block_cells(D)).copied().filter(|&rank| rank != u32::MAX);
+        self.counts.clear();
+        self.counts.resize(CHUNKS * ranks.max(1), 0);
+        self.counts.par_chunks_mut(ranks.max(1)).zip(keys.par_chunks(chunk)).for_each(|(counts, keys)| {
+            for rank in keys.iter().filter_map(|&key| rank_of(key)) {
+                counts[rank as usize] += 1;
+            }
+        });
         let mut next = 0;
         for (rank, &slot) in blocks.slots().as_slice().iter().enumerate() {
             self.ranges.block[slot as usize][0] = next;
@@ -181,45 +192,37 @@ impl<const D: usize> Sorter<D> {
             self.ranges.block[slot as usize][1] = next;
         }
         let living = next as usize;
-        resize_tight(&mut self.order, living.max(particles.len()));
+        resize_tight(&mut self.order, living);
         let order = SharedOut(self.order.as_mut_ptr());
-        if ranks > 0 {
-            self.counts.par_chunks_mut(ranks).zip(particles.position.par_chunks(chunk)).enumerate().for_each(
-                |(chunk_index, (places, positions))| {
-                    let order = &order;
-                    for (offset, position) in positions.iter().enumerate() {
-                        if let Some(rank) = rank_of(position) {
-                            // SAFETY: counts gave every living particle a place of its own below `living`.
-                            unsafe {
-                                *order.0.add(places[rank] as usize) = (chunk_index * chunk + offset) as u32
-                            };
-                            places[rank] += 1;
-                        }
+        self.counts.par_chunks_mut(ranks.max(1)).zip(keys.par_chunks(chunk)).enumerate().for_each(
+            |(chunk_index, (places, keys))| {
+                let order = &order;
+                for (offset, &key) in keys.iter().enumerate() {
+                    if let Some(rank) = rank_of(key) {
+                        let place = &mut places[rank as usize];
+                        // SAFETY: counting gave every living particle a place of its own below `living`.
+                        unsafe { *order.0.add(*place as usize) = (chunk_index * chunk + offset) as u32 };
+                        *place += 1;
                     }
-                },
-            );
-        }
+                }
+            },
+        );
         living
     }
 
     /// Sorts each block's share of `order` by cell, stably.
-    fn order_by_cell(&mut self, particles: &Particles<D>, blocks: &Blocks<D>) {
-        resize_tight(&mut self.spare, self.order.len());
-        // The spare array is not needed yet: it lends its memory for the sorted order.
-        let sorted: &mut [u32] = &mut bytemuck::cast_slice_mut(&mut self.spare)[..self.order.len()];
-        let out = SharedOut(sorted.as_mut_ptr());
+    fn order_by_cell(&mut self, blocks: &Blocks<D>, particles: usize) {
+        // The spare array holds the keys; behind them it has room for the sorted order.
+        let spare: &mut [u32] = bytemuck::cast_slice_mut(&mut self.spare);
+        let (keys, sorted) = spare.split_at_mut(particles);
+        let sorted = &mut sorted[..self.order.len()];
+        let (keys, out) = (&*keys, SharedOut(sorted.as_mut_ptr()));
         let (order, block) = (&self.order, &self.ranges.block);
         crate::grid::for_each_block(blocks.slots(), self.ranges.start.parts(), |slot, start| {
             let out = &out;
-            let first_cell = blocks.first_cell(slot);
             let [first, end] = block[slot];
             let indices = &order[first as usize..end as usize];
-            let local = |index: u32| {
-                let position = particles.position[index as usize];
-                let cell =
-                    std::array::from_fn(|axis| (position[axis].floor() as i32 - first_cell[axis]) as usize);
-                flatten::<D>(cell, SIDE)
-            };
+            let local = |index: u32| keys[index as usize] as usize % block_cells(D);
             start.fill(0);
             indices.iter().for_each(|&index| start[local(index)] += 1);
             let mut next = first;
@@ -236,13 +239,13 @@ impl<const D: usize> Sorter<D> {
             start.copy_within(..start.len() - 1, 1);
             start[0] = first;
         });
-        let sorted: &[u32] = &bytemuck::cast_slice(&self.spare)[..self.order.len()];
         self.order.copy_from_slice(sorted);
     }
 
     /// Moves every array into the new order, one at a time through the spare one.
     fn rearrange(&mut self, particles: &mut Particles<D>, living: usize) {
         let order = &self.order[..living];
+        resize_tight(&mut self.spare, living.max(1));
         for values in [&mut particles.position, &mut particles.velocity] {
             gather(order, values, &mut self.spare[..living]);
             // The two arrays trade places; the dead are cut off at the end.
@@ -289,21 +292,21 @@ fn resize_tight<T: Copy + bytemuck::Zeroable>(values: &mut Vec<T>, len: usize) {
 
 /// Which of the 3^D blocks around a cell's block lie within the margin of the cell, as bits.
 #[inline]
-fn surroundings<const D: usize>(cell: [i32; D]) -> u32 {
-    let mut mask = 0b111u32;
+fn surroundings<const D: usize>(local: [usize; D]) -> u32 {
     // Along each axis: low, same and high neighbour as three bits; then their product over the axes.
-    let side = |c: i32| {
-        let local = c.rem_euclid(SIDE as i32);
-        0b010 | (local < MARGIN_CELLS) as u32 | (((local >= SIDE as i32 - MARGIN_CELLS) as u32) << 2)
-    };
+    let mut mask = 1;
     for axis in 0..D {
-        let bits = side(cell[axis]);
-        if axis == 0 {
-            mask = bits;
-            continue;
-        }
         let width = power(3, axis);
-        mask = (0..3).filter(|k| bits & (1 << k) != 0).fold(0, |all, k| all | (mask << (k * width)));
+        let low = if local[axis] < MARGIN_CELLS { mask } else { 0 };
+        let high = if local[axis] >= SIDE - MARGIN_CELLS { mask } else { 0 };
+        mask = low | (mask << width) | (high << (2 * width));
     }
     mask
+}
+
+/// Rounds down; a library call for this would take longer than the rest of the key.
+#[inline(always)]
+fn floor(x: f32) -> i32 {
+    let toward_zero = x as i32;
+    toward_zero - (x < toward_zero as f32) as i32
 }

@@ -10,13 +10,16 @@ use rayon::prelude::*;
 use crate::grid::{Blocks, Field, Halo, SIDE, Slots, block_cells, for_each_block, halo_cells, load_halo};
 use crate::math::power;
 
-use super::kernel::{Stencil, row_weight, stencil};
+use super::kernel::{
+    LANES, LaneStencil, Lanes, Stencil, gather, lane_row_weight, lane_stencil, load_lanes, row_offset,
+    row_weight, stencil,
+};
 use super::particles::{pack, unpack};
 use super::{CellRanges, FaceMask, Particles};
 
 const HALO: Halo = Halo::new(1);
-/// Faces of one component in a block with margins, in 3D.
-const MOST: usize = halo_cells(HALO, 3);
+/// Faces of one component in a block with margins, in 3D, rounded up to a power of two.
+const MOST: usize = halo_cells(HALO, 3).next_power_of_two();
 
 /// Scatters the particles' momentum and divides by their weight: `velocity` becomes the weighted average of the
 /// particles around each face, zero where there is none; `mask` says where there is one.
@@ -178,20 +181,18 @@ pub fn grid_to_particles<const D: usize>(
         if range.is_empty() {
             return;
         }
-        let mut pairs = [0f32; 3 * 2 * MOST];
-        let (mut now, mut then) = ([0f32; MOST], [0f32; MOST]);
+        let (mut now, mut change) = ([[0f32; MOST]; D], [[0f32; MOST]; D]);
         for axis in 0..D {
-            load_halo(blocks, &velocity[axis], slot, HALO, &mut now);
-            load_halo(blocks, &before[axis], slot, HALO, &mut then);
-            let pairs = &mut pairs[axis * 2 * MOST..(axis + 1) * 2 * MOST];
-            for ((pair, now), then) in pairs.chunks_exact_mut(2).zip(&now).zip(&then) {
-                pair[0] = *now;
-                pair[1] = now - then;
+            load_halo(blocks, &velocity[axis], slot, HALO, &mut now[axis]);
+            load_halo(blocks, &before[axis], slot, HALO, &mut change[axis]);
+            for (change, now) in change[axis].iter_mut().zip(&now[axis]) {
+                *change = now - *change;
             }
         }
         // SAFETY: blocks have disjoint ranges of particles.
         let (velocity, affine) = unsafe { out.range(range.clone()) };
-        gather_block(&position[range], velocity, affine, blocks.first_cell(slot), &pairs, flip);
+        let first_cell = blocks.first_cell(slot).map(|c| c as f32);
+        gather_block(&position[range], velocity, affine, first_cell, &now, &change, flip);
     });
 }
 
@@ -218,43 +219,79 @@ impl<const D: usize> ParticleOut<D> {
     }
 }
 
-/// Interpolates pairs of (velocity, change) at a block's particles.
-#[multiversion(targets("x86_64+avx2+fma", "x86_64+avx"))]
+/// Interpolates velocity and change at a block's particles.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+avx2+fma", "x86_64+avx2+fma"))]
 fn gather_block<const D: usize>(
     position: &[[f32; D]],
     velocity: &mut [[f32; D]],
     affine: [&mut [[u16; D]]; D],
-    first_cell: [i32; D],
-    pairs: &[f32; 3 * 2 * MOST],
+    first_cell: [f32; D],
+    now: &[[f32; MOST]; D],
+    change: &[[f32; MOST]; D],
     flip: f32,
 ) {
     for (axis, affine) in affine.into_iter().enumerate() {
-        let pairs: &[f32; 2 * MOST] =
-            (&pairs[axis * 2 * MOST..(axis + 1) * 2 * MOST]).try_into().expect("one box per component");
-        for ((position, velocity), affine) in position.iter().zip(velocity.iter_mut()).zip(affine) {
-            let x: [f32; D] = std::array::from_fn(|k| position[k] - first_cell[k] as f32);
-            let Stencil { base, fraction } = stencil(&x, axis, HALO);
-            let (fx, gx) = (fraction[0], 1.0 - fraction[0]);
-            let (mut grid, mut change) = (0.0, 0.0);
-            let mut slope = [0.0; D];
-            for corner in 0..1 << (D - 1) {
-                let (weight, offset) = row_weight(&fraction, corner, HALO);
-                let row = &pairs[2 * (base + offset)..][..4];
-                let along = gx * row[0] + fx * row[2];
-                grid += weight * along;
-                change += weight * (gx * row[1] + fx * row[3]);
-                slope[0] += weight * (row[2] - row[0]);
-                for k in 1..D {
-                    // The derivative of the weight along k: that of the other axes, with the sign of the side.
-                    let high = corner & (1 << (k - 1)) != 0;
-                    let others = (1..D).filter(|&j| j != k).fold(1.0, |w, j| {
-                        w * if corner & (1 << (j - 1)) != 0 { fraction[j] } else { 1.0 - fraction[j] }
-                    });
-                    slope[k] += if high { others * along } else { -others * along };
+        let particles = position.chunks(LANES).zip(velocity.chunks_mut(LANES)).zip(affine.chunks_mut(LANES));
+        for ((position, velocity), affine) in particles {
+            let x = load_lanes(position, &first_cell);
+            let at = gather_lanes(&now[axis], &change[axis], &x, axis);
+            for (l, (velocity, affine)) in velocity.iter_mut().zip(affine).enumerate() {
+                velocity[axis] = flip * (velocity[axis] + at.change[l]) + (1.0 - flip) * at.velocity[l];
+                for k in 0..D {
+                    affine[k] = pack((1.0 - flip) * at.slope[k][l]);
                 }
             }
-            velocity[axis] = flip * (velocity[axis] + change) + (1.0 - flip) * grid;
-            *affine = slope.map(|s| pack((1.0 - flip) * s));
         }
     }
+}
+
+/// One component of the grid's velocity at several particles.
+struct Gathered<const D: usize> {
+    velocity: Lanes,
+    change: Lanes,
+    /// Change of the velocity across one cell, along each axis.
+    slope: [Lanes; D],
+}
+
+#[inline(always)]
+fn gather_lanes<const D: usize>(
+    now: &[f32; MOST],
+    change: &[f32; MOST],
+    x: &[Lanes; D],
+    axis: usize,
+) -> Gathered<D> {
+    let LaneStencil { base, fraction } = lane_stencil(x, axis, HALO);
+    let mut at = Gathered { velocity: [0.0; LANES], change: [0.0; LANES], slope: [[0.0; LANES]; D] };
+    for row in 0..1 << (D - 1) {
+        let offset = row_offset(row, HALO);
+        let weight = lane_row_weight(&fraction, row);
+        let (now_low, now_high) = (gather(now, &base, offset), gather(now, &base, offset + 1));
+        let (change_low, change_high) = (gather(change, &base, offset), gather(change, &base, offset + 1));
+        let mut along = [0.0; LANES];
+        for l in 0..LANES {
+            along[l] = (1.0 - fraction[0][l]) * now_low[l] + fraction[0][l] * now_high[l];
+            at.velocity[l] += weight[l] * along[l];
+        }
+        for l in 0..LANES {
+            at.change[l] +=
+                weight[l] * ((1.0 - fraction[0][l]) * change_low[l] + fraction[0][l] * change_high[l]);
+        }
+        for l in 0..LANES {
+            at.slope[0][l] += weight[l] * (now_high[l] - now_low[l]);
+        }
+        for k in 1..D {
+            // The derivative of the weight along k: the weight along the other axis, with the sign of the side.
+            let other = if D == 3 { 3 - k } else { 0 };
+            for l in 0..LANES {
+                let share = match (D, row & (1 << other.max(1) >> 1) != 0) {
+                    (2, _) => 1.0,
+                    (_, true) => fraction[other][l],
+                    (_, false) => 1.0 - fraction[other][l],
+                };
+                let signed = if row & (1 << (k - 1)) != 0 { share } else { -share };
+                at.slope[k][l] += signed * along[l];
+            }
+        }
+    }
+    at
 }
