@@ -18,16 +18,16 @@ pub struct Mesh {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MeshError {
     /// The text is not OBJ.
-    #[error("not a readable OBJ: {0}")]
+    #[error("is not a readable OBJ: {0}")]
     Unreadable(String),
     /// No triangles at all, or none with an area.
     #[error("has no faces")]
     Empty,
     /// A corner that is not a finite number.
-    #[error("vertex {0} is not finite")]
+    #[error("has a vertex, number {0}, that is not finite")]
     NotFinite(usize),
     /// A face that names a corner that is not there.
-    #[error("a face uses vertex {found}, but there are {count}")]
+    #[error("has a face that uses vertex {found}, but only {count} vertices")]
     MissingVertex {
         /// Its index, counted from 1.
         found: usize,
