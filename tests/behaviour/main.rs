@@ -1,3 +1,4 @@
 //! Behaviour tests, one module per room.
 
 mod geometry;
+mod scene;
