@@ -369,17 +369,18 @@ fn cone_distance(along: Real, across: Real, length: Real, from_radius: Real, to_
 
 /// The box around a placed box, which may be infinite.
 fn place_extent<const D: usize>(extent: &[Vector<D>; 2], placement: &Similarity<D>) -> [Vector<D>; 2] {
-    let mut placed = [placement.translation; 2];
+    let [low, high] = extent;
+    let (mut min, mut max) = (placement.translation, placement.translation);
     for row in 0..D {
         for column in 0..D {
             let factor = placement.rotation[(row, column)] * placement.scale;
             // A quarter turn leaves 1e-17 where zero is meant, and zero times infinity is not a number.
             if factor.abs() > 1e-12 * placement.scale {
-                let (a, b) = (factor * extent[0][column], factor * extent[1][column]);
-                placed[0][row] += a.min(b);
-                placed[1][row] += a.max(b);
+                let (a, b) = (factor * low[column], factor * high[column]);
+                min[row] += a.min(b);
+                max[row] += a.max(b);
             }
         }
     }
-    placed
+    [min, max]
 }

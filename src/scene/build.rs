@@ -1,15 +1,16 @@
 //! A whole scene from its tree of values.
 
 use crate::geometry::{Motion, Shape, Solid};
+use crate::grid::Grid;
 use crate::math::{Real, Vector};
 use crate::sim::{
     Drain, Flow, LiquidBody, Model, ParamError, ParamKind, ParamValue, Params, Setup, Source, param,
-    params_table,
+    params_table, set_param,
 };
 
 use super::assets::Assets;
 use super::check::{CELLS, grid_for, point_inside, point_outside};
-use super::error::{Place, SceneError, nearest, one_line};
+use super::error::{Place, Problem, SceneError, one_line};
 use super::motions::read_motion;
 use super::read::{Field, Range, Record};
 use super::shapes::{is_shape, read_axis, read_shape, show};
@@ -62,31 +63,16 @@ fn build_in<const D: usize>(
     let cells_field = domain.require("cells")?;
     let cells = cells_field.whole(CELLS.0, CELLS.1)?;
     let grid = match overrides.cells {
-        None => grid_for(size.into(), cells, cells_field.place(), &cells_field.path)?,
-        Some(cells) => {
-            let place = Place::option(&format!("--cells {cells}"));
-            if !(CELLS.0..=CELLS.1).contains(&cells) {
-                return Err(SceneError::Value {
-                    place,
-                    field: String::new(),
-                    found: cells.to_string(),
-                    allowed: format!("a whole number from {} to {}", CELLS.0, CELLS.1),
-                });
-            }
-            grid_for(size.into(), cells, place, "")?
-        }
+        None => grid_for(size.into(), cells).map_err(|problem| cells_field.fail(problem))?,
+        Some(cells) => override_grid(size.into(), cells)
+            .map_err(|problem| problem.at(Place::option(&format!("--cells {cells}"))))?,
     };
     let room = Room { size, dx: grid.dx, assets };
 
     let liquids = room.read_liquids(record)?;
     let sources = room.read_sources(record)?;
     if liquids.is_empty() && sources.is_empty() {
-        let root = record.require("domain")?;
-        return Err(SceneError::Missing {
-            place: Place { source: root.file.to_owned(), position: Some((1, 1)) },
-            field: String::new(),
-            missing: "liquids` or `sources".to_owned(),
-        });
+        return Err(record.of.fail(Problem::NoLiquid));
     }
     let setup = Setup {
         size: size.into(),
@@ -107,6 +93,14 @@ fn build_in<const D: usize>(
         frames: record.get("frames").map_or(Ok(150), |field| field.whole(1, 1_000_000))?,
         fps: record.number_or("fps", 30.0, Range::between(1.0, 10_000.0, ""))?,
     })
+}
+
+fn override_grid<const D: usize>(size: [Real; D], cells: usize) -> Result<Grid<D>, Problem> {
+    if (CELLS.0..=CELLS.1).contains(&cells) {
+        return grid_for(size, cells);
+    }
+    let allowed = format!("a whole number from {} to {}", CELLS.0, CELLS.1);
+    Err(Problem::Value { found: cells.to_string(), allowed })
 }
 
 fn read_open<const D: usize>(domain: &Record<'_>) -> Result<[[bool; 2]; D], SceneError> {
@@ -225,18 +219,12 @@ fn read_params(record: &Record<'_>, overrides: &Overrides) -> Result<Params, Sce
         params.model = model(name).map_err(|known| field.unknown("model", name, &known))?;
     }
     if let Some(name) = &overrides.model {
-        params.model = model(name).map_err(|known| SceneError::UnknownName {
-            place: Place::option(&format!("--model {name}")),
-            field: String::new(),
-            kind: "model",
-            found: one_line(name),
-            nearest: nearest(name, known.iter().copied()),
-            known: known.join(", "),
+        params.model = model(name).map_err(|known| {
+            Problem::unknown_name("model", name, &known).at(Place::option(&format!("--model {name}")))
         })?;
     }
     if let Some(field) = record.get("parameters") {
-        let known: Vec<&'static str> = params_table().iter().map(|info| info.name).collect();
-        let given = field.record_of("parameter", &known)?;
+        let given = field.record_of("parameter", &parameter_names())?;
         for name in given.names() {
             assign_field(&mut params, name, &given.require(name)?)?;
         }
@@ -253,7 +241,7 @@ fn model(name: &str) -> Result<Model, Vec<&'static str>> {
 
 fn assign_field(params: &mut Params, name: &str, field: &Field<'_>) -> Result<(), SceneError> {
     let Ok(info) = param(name) else {
-        return Err(field.unknown("parameter", name, &[]));
+        return Err(field.unknown("parameter", name, &parameter_names()));
     };
     let allowed = info.kind.to_string();
     let value = match (&field.node.value, info.kind) {
@@ -271,21 +259,17 @@ fn assign_field(params: &mut Params, name: &str, field: &Field<'_>) -> Result<()
 }
 
 fn assign_option(params: &mut Params, name: &str, text: &str) -> Result<(), SceneError> {
-    let place = Place::option(&format!("--set {name}={text}"));
-    crate::sim::set_param(params, name, text).map_err(|error| match error {
-        ParamError::Unknown { name, known } => SceneError::UnknownName {
-            place,
-            field: String::new(),
-            kind: "parameter",
-            found: one_line(&name),
-            nearest: nearest(&name, params_table().iter().map(|info| info.name)),
-            known,
-        },
-        ParamError::Invalid { allowed, .. } => SceneError::Value {
-            place,
-            field: String::new(),
-            found: one_line(text),
-            allowed: allowed.to_string(),
-        },
+    set_param(params, name, text).map_err(|error| {
+        let problem = match error {
+            ParamError::Unknown { name, .. } => Problem::unknown_name("parameter", &name, &parameter_names()),
+            ParamError::Invalid { allowed, .. } => {
+                Problem::Value { found: one_line(text), allowed: allowed.to_string() }
+            }
+        };
+        problem.at(Place::option(&format!("--set {name}={text}")))
     })
+}
+
+fn parameter_names() -> Vec<&'static str> {
+    params_table().iter().map(|info| info.name).collect()
 }

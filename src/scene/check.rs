@@ -4,7 +4,7 @@ use crate::geometry::Shape;
 use crate::grid::Grid;
 use crate::math::{Real, Vector, power};
 
-use super::error::{Place, SceneError};
+use super::error::Problem;
 
 /// Memory a simulation needs per cell of its box, bytes; measured with a box half full of liquid.
 const BYTES_PER_CELL: f64 = 200.0;
@@ -16,12 +16,7 @@ const MOST_BYTES: f64 = 4e9;
 pub(super) const CELLS: (usize, usize) = (4, 4096);
 
 /// The grid of a domain, if it fits in memory.
-pub(super) fn grid_for<const D: usize>(
-    size: [Real; D],
-    cells: usize,
-    place: Place,
-    field: &str,
-) -> Result<Grid<D>, SceneError> {
+pub(super) fn grid_for<const D: usize>(size: [Real; D], cells: usize) -> Result<Grid<D>, Problem> {
     // In floating point, because a long thin domain may have more cells than an integer can count.
     let bytes = |cells: usize| {
         let dx = size[0] / cells as Real;
@@ -30,9 +25,7 @@ pub(super) fn grid_for<const D: usize>(
     if bytes(cells) > MOST_BYTES {
         let guess = cells as Real * (MOST_BYTES / bytes(cells)).powf(1.0 / D as Real);
         let fitting = (CELLS.0..=guess as usize + 1).rev().find(|&fewer| bytes(fewer) <= MOST_BYTES);
-        return Err(SceneError::TooLarge {
-            place,
-            field: field.to_owned(),
+        return Err(Problem::TooLarge {
             cells,
             count: (bytes(cells) / BYTES_PER_CELL) as u128,
             gigabytes: bytes(cells) / 1e9,
@@ -44,9 +37,7 @@ pub(super) fn grid_for<const D: usize>(
     let thinnest = (0..D).min_by_key(|&axis| grid.cells[axis]).unwrap_or(0);
     if grid.cells[thinnest] < CELLS.0 {
         let needed = (CELLS.0 as Real * size[0] / size[thinnest]).ceil();
-        return Err(SceneError::Value {
-            place,
-            field: field.to_owned(),
+        return Err(Problem::Value {
             found: format!(
                 "{cells}, which leaves {} cells along {},",
                 grid.cells[thinnest],

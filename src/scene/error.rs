@@ -11,19 +11,24 @@ pub struct Place {
     pub source: String,
     /// Line and column, counted from 1; options have none.
     pub position: Option<(usize, usize)>,
+    /// Path of the field, as in `liquids[0].shape.radius`; empty for the whole scene and for options.
+    pub field: String,
 }
 
 impl Place {
     /// A command-line option, as it was typed.
     pub fn option(typed: &str) -> Self {
-        Place { source: one_line(typed), position: None }
+        Place { source: one_line(typed), position: None, field: String::new() }
     }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.source)?;
-        self.position.map_or(Ok(()), |(line, column)| write!(f, ":{line}:{column}"))
+        if let Some((line, column)) = self.position {
+            write!(f, ":{line}:{column}")?;
+        }
+        if self.field.is_empty() { Ok(()) } else { write!(f, ": {}", self.field) }
     }
 }
 
@@ -48,35 +53,38 @@ pub enum SceneError {
         /// What the system says.
         reason: String,
     },
-    /// The text is not well formed.
-    #[error("{place}: found {found}, but expected {expected}")]
-    Syntax {
+    /// Something in the file, or in an option that changes it.
+    #[error("{place}: {problem}")]
+    At {
         /// Where.
-        place: Place,
+        place: Box<Place>,
+        /// What.
+        problem: Box<Problem>,
+    },
+}
+
+/// What is wrong at a place.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Problem {
+    /// The text is not well formed.
+    #[error("found {found}, but expected {expected}")]
+    Syntax {
         /// What is there.
         found: String,
         /// What should be there.
         expected: String,
     },
     /// A value of the wrong kind or out of range.
-    #[error("{place}: {}{found} is not allowed; must be {allowed}", prefix(.field))]
+    #[error("{found} is not allowed; must be {allowed}")]
     Value {
-        /// Where.
-        place: Place,
-        /// Path of the field, as in `liquids[0].shape.radius`; empty for options.
-        field: String,
         /// What was found.
         found: String,
         /// What would be right.
         allowed: String,
     },
     /// A name that means nothing here.
-    #[error("{place}: {}unknown {kind} `{found}`{}; known are {known}", prefix(.field), suggest(.nearest))]
+    #[error("unknown {kind} `{found}`{}; known are {known}", suggest(.nearest))]
     UnknownName {
-        /// Where.
-        place: Place,
-        /// Path of the field that holds it.
-        field: String,
         /// What kind of thing is named: field, shape, model, …
         kind: &'static str,
         /// The name.
@@ -87,36 +95,20 @@ pub enum SceneError {
         known: String,
     },
     /// A field that must be there is not.
-    #[error("{place}: {}field `{missing}` is missing", prefix(.field))]
-    Missing {
-        /// Where the record starts.
-        place: Place,
-        /// Path of the record.
-        field: String,
-        /// The field.
-        missing: String,
-    },
+    #[error("field `{0}` is missing")]
+    Missing(String),
     /// A field given twice.
-    #[error("{place}: {}field `{repeated}` is given twice; give it once", prefix(.field))]
-    Repeated {
-        /// Where the second one is.
-        place: Place,
-        /// Path of the record.
-        field: String,
-        /// The field.
-        repeated: String,
-    },
+    #[error("field `{0}` is given twice; give it once")]
+    Repeated(String),
+    /// Nothing to simulate.
+    #[error("no liquid; there must be an entry in `liquids` or `sources`")]
+    NoLiquid,
     /// A grid that would not fit in memory.
     #[error(
-        "{place}: {}{cells} makes {count} cells, about {gigabytes:.1} GB, which is not allowed; must be at most {limit_gigabytes} GB{}",
-        prefix(.field),
+        "{cells} makes {count} cells, about {gigabytes:.1} GB, which is not allowed; must be at most {limit_gigabytes} GB{}",
         fits(.fitting)
     )]
     TooLarge {
-        /// Where.
-        place: Place,
-        /// Path of the field.
-        field: String,
         /// Cells along x that were asked for.
         cells: usize,
         /// Cells in all.
@@ -129,34 +121,19 @@ pub enum SceneError {
         fitting: Option<usize>,
     },
     /// A polygon that is none.
-    #[error("{place}: {field}: {reason}")]
-    Polygon {
-        /// Where.
-        place: Place,
-        /// Path of the field.
-        field: String,
-        /// What is wrong.
-        reason: PolygonError,
-    },
+    #[error(transparent)]
+    Polygon(#[from] PolygonError),
     /// A mesh that cannot be used.
-    #[error("{place}: {field}: the mesh {path} {reason}")]
+    #[error("the mesh {path} {reason}")]
     Mesh {
-        /// Where.
-        place: Place,
-        /// Path of the field.
-        field: String,
         /// The mesh's file.
         path: String,
         /// What is wrong.
         reason: MeshError,
     },
     /// A mesh that cannot be read.
-    #[error("{place}: {field}: cannot read the mesh {path}: {reason}")]
+    #[error("cannot read the mesh {path}: {reason}")]
     MissingMesh {
-        /// Where.
-        place: Place,
-        /// Path of the field.
-        field: String,
         /// The mesh's file.
         path: String,
         /// Why not.
@@ -164,8 +141,21 @@ pub enum SceneError {
     },
 }
 
-fn prefix(field: &str) -> String {
-    if field.is_empty() { String::new() } else { format!("{field}: ") }
+impl Problem {
+    /// This problem at a place.
+    pub(super) fn at(self, place: Place) -> SceneError {
+        SceneError::At { place: Box::new(place), problem: Box::new(self) }
+    }
+
+    /// A name that is not among the known ones.
+    pub(super) fn unknown_name(kind: &'static str, found: &str, known: &[&str]) -> Self {
+        Problem::UnknownName {
+            kind,
+            found: one_line(found),
+            nearest: nearest(found, known.iter().copied()),
+            known: known.join(", "),
+        }
+    }
 }
 
 fn suggest(nearest: &Option<String>) -> String {

@@ -21,7 +21,7 @@ use crate::sim::{Params, Setup};
 use assets::Assets;
 use error::{nearest, one_line};
 
-pub use error::{Place, SceneError};
+pub use error::{Place, Problem, SceneError};
 pub use library::{BuiltIn, library};
 
 /// A scene in `D` dimensions.

@@ -2,7 +2,7 @@
 
 use crate::math::{Real, Vector};
 
-use super::error::{Place, SceneError, nearest, one_line};
+use super::error::{Place, Problem, SceneError};
 use super::text::{Entry, Node, Position, Value};
 
 /// Which numbers are allowed.
@@ -60,7 +60,7 @@ impl<'a> Field<'a> {
     }
 
     fn place_of(&self, position: Position) -> Place {
-        Place { source: self.file.to_owned(), position: Some(position) }
+        Place { source: self.file.to_owned(), position: Some(position), field: self.path.clone() }
     }
 
     /// This value is not allowed; `allowed` would be.
@@ -70,20 +70,17 @@ impl<'a> Field<'a> {
 
     /// Like [`Self::reject`], with other words for what was found.
     pub fn reject_as(&self, found: impl Into<String>, allowed: impl Into<String>) -> SceneError {
-        let (found, allowed) = (found.into(), allowed.into());
-        SceneError::Value { place: self.place(), field: self.path.clone(), found, allowed }
+        self.fail(Problem::Value { found: found.into(), allowed: allowed.into() })
     }
 
     /// This names something unknown.
     pub fn unknown(&self, kind: &'static str, found: &str, known: &[&str]) -> SceneError {
-        SceneError::UnknownName {
-            place: self.place(),
-            field: self.path.clone(),
-            kind,
-            found: one_line(found),
-            nearest: nearest(found, known.iter().copied()),
-            known: known.join(", "),
-        }
+        self.fail(Problem::unknown_name(kind, found, known))
+    }
+
+    /// This is where the problem is.
+    pub fn fail(&self, problem: Problem) -> SceneError {
+        problem.at(self.place())
     }
 
     fn child(&self, path: String, node: &'a Node) -> Field<'a> {
@@ -194,18 +191,10 @@ impl<'a> Field<'a> {
         for (i, entry) in entries.iter().enumerate() {
             let place = self.place_of(entry.position);
             if !known.contains(&entry.name.as_str()) {
-                return Err(SceneError::UnknownName {
-                    place,
-                    field: self.path.clone(),
-                    kind,
-                    found: one_line(&entry.name),
-                    nearest: nearest(&entry.name, known.iter().copied()),
-                    known: known.join(", "),
-                });
+                return Err(Problem::unknown_name(kind, &entry.name, known).at(place));
             }
             if entries[..i].iter().any(|earlier| earlier.name == entry.name) {
-                let (field, repeated) = (self.path.clone(), entry.name.clone());
-                return Err(SceneError::Repeated { place, field, repeated });
+                return Err(Problem::Repeated(entry.name.clone()).at(place));
             }
         }
         Ok(Record { of: self.clone(), entries })
@@ -230,7 +219,8 @@ impl<'a> Field<'a> {
 
 /// The fields of a record.
 pub(super) struct Record<'a> {
-    of: Field<'a>,
+    /// The record itself.
+    pub of: Field<'a>,
     entries: &'a [Entry],
 }
 
@@ -244,11 +234,7 @@ impl<'a> Record<'a> {
 
     /// A field that must be there.
     pub fn require(&self, name: &str) -> Result<Field<'a>, SceneError> {
-        self.get(name).ok_or_else(|| SceneError::Missing {
-            place: self.of.place(),
-            field: self.of.path.clone(),
-            missing: name.to_owned(),
-        })
+        self.get(name).ok_or_else(|| self.of.fail(Problem::Missing(name.to_owned())))
     }
 
     /// A number that may be left out.

@@ -6,7 +6,7 @@ use crate::geometry::{Mesh, OUT_OF_PLANE, Polygon, Shape};
 use crate::math::{Real, Vector};
 
 use super::assets::Assets;
-use super::error::{SceneError, one_line};
+use super::error::{Problem, SceneError, one_line};
 use super::read::{Field, Range, Record};
 
 const NAMES: &[&str] = &[
@@ -211,27 +211,18 @@ fn read_polygon<const D: usize>(field: &Field<'_>) -> Result<Shape<D>, SceneErro
     for corner in &corners {
         points.push(corner.vector::<2>(Range::POSITION)?.into());
     }
-    match Polygon::new(&points) {
-        Ok(polygon) => Ok(Shape::Polygon(Arc::new(polygon))),
-        Err(reason) => Err(SceneError::Polygon { place: field.place(), field: field.path.clone(), reason }),
-    }
+    let polygon = Polygon::new(&points).map_err(|reason| field.fail(reason.into()))?;
+    Ok(Shape::Polygon(Arc::new(polygon)))
 }
 
 fn read_mesh<const D: usize>(field: &Field<'_>, assets: &Assets) -> Result<Shape<D>, SceneError> {
     let name = field.text()?;
     let path = format!("\"{}\"", one_line(&name));
-    let text = assets.read(&name).map_err(|reason| SceneError::MissingMesh {
-        place: field.place(),
-        field: field.path.clone(),
-        path: path.clone(),
-        reason: one_line(&reason),
-    })?;
-    match Mesh::from_obj(&text) {
-        Ok(mesh) => Ok(Shape::Mesh(Arc::new(mesh))),
-        Err(reason) => {
-            Err(SceneError::Mesh { place: field.place(), field: field.path.clone(), path, reason })
-        }
-    }
+    let mesh = match assets.read(&name) {
+        Ok(text) => Mesh::from_obj(&text).map_err(|reason| Problem::Mesh { path, reason }),
+        Err(reason) => Err(Problem::MissingMesh { path, reason: one_line(&reason) }),
+    };
+    Ok(Shape::Mesh(Arc::new(mesh.map_err(|problem| field.fail(problem))?)))
 }
 
 /// A point as messages show it.

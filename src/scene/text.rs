@@ -3,7 +3,7 @@
 //! The syntax is RON. The `ron` crate hands out values without their places, and a message about a value that is well
 //! formed but wrong needs its line and column, so the tree is read here.
 
-use super::error::{Place, SceneError, one_line};
+use super::error::{Place, Problem, SceneError, one_line};
 
 /// Nesting deeper than this is refused rather than risk the stack.
 const DEEPEST: usize = 64;
@@ -110,8 +110,8 @@ impl Parser<'_> {
     }
 
     fn error_at(&self, position: Position, found: String, expected: &str) -> SceneError {
-        let place = Place { source: self.file.to_owned(), position: Some(position) };
-        SceneError::Syntax { place, found, expected: expected.to_owned() }
+        let place = Place { source: self.file.to_owned(), position: Some(position), field: String::new() };
+        Problem::Syntax { found, expected: expected.to_owned() }.at(place)
     }
 
     fn unexpected(&self, expected: &str) -> SceneError {

@@ -280,7 +280,7 @@ fn bad_scenes() -> Vec<(String, Vec<&'static str>)> {
         bad(scene_with("title: \"again\""), &["5:5", "`title` is given twice"]),
         bad(
             "(title: \"T\", domain: (size: (1, 1), cells: 8))".into(),
-            &["`liquids` or `sources` is missing"],
+            &["1:1", "no liquid", "`liquids` or `sources`"],
         ),
         // The domain.
         bad(good.replace("size: (1.0, 1.0), ", ""), &["3:13", "domain: field `size` is missing"]),
