@@ -210,7 +210,7 @@ impl<const D: usize> Shape<D> {
             Shape::Cylinder { center, axis, half_length, radius } => {
                 let (along, across) = split(&(x - center), axis);
                 let (q_along, q_across) = (along.abs() - half_length, across - radius);
-                q_along.max(0.0).hypot(q_across.max(0.0)) + q_along.max(q_across).min(0.0)
+                length(q_along.max(0.0), q_across.max(0.0)) + q_along.max(q_across).min(0.0)
             }
             Shape::Cone { from, axis, length, from_radius, to_radius } => {
                 let (along, across) = split(&(x - from), axis);
@@ -218,7 +218,7 @@ impl<const D: usize> Shape<D> {
             }
             Shape::Torus { center, axis, ring_radius, tube_radius } => {
                 let (along, across) = split(&(x - center), axis);
-                along.hypot(across - ring_radius) - tube_radius
+                length(along, across - ring_radius) - tube_radius
             }
             Shape::HalfSpace { normal, offset } => normal.dot(x) - offset,
             Shape::Polygon(polygon) => polygon.distance(x[0], x[1]),
@@ -325,6 +325,12 @@ fn direction<const D: usize>(along: &Vector<D>) -> (Vector<D>, Real) {
     } else {
         (Vector::from_fn(|axis, _| if axis == 1 { 1.0 } else { 0.0 }), 0.0)
     }
+}
+
+/// Like `hypot`, without its care for numbers near the ends of the range, which costs more than all the rest.
+#[inline]
+fn length(x: Real, y: Real) -> Real {
+    (x * x + y * y).sqrt()
 }
 
 /// Coordinate along a unit axis and distance from it.
