@@ -6,7 +6,7 @@ use crate::math::{Real, Vector, power};
 
 use super::error::Problem;
 
-/// Memory a simulation needs per cell of its box, bytes; measured with a box half full of liquid.
+/// Estimate of the memory a simulation needs per cell of its whole box, bytes.
 const BYTES_PER_CELL: f64 = 200.0;
 
 /// Scenes that need more memory are refused, bytes.
