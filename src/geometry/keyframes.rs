@@ -109,8 +109,8 @@ fn secant<const D: usize>(a: &Placement<D>, b: &Placement<D>, span: Real) -> Pla
     combine(&[(-1.0 / span, a), (1.0 / span, b)])
 }
 
-/// The slope at a key from the secants beside it: their harmonic mean where they agree in sign, else zero. A cubic
-/// with such slopes is monotone between keys (Fritsch and Butland 1984), which is what keeps it from overshooting.
+/// The slope at a key from the secants beside it: their harmonic mean where they agree in sign, else zero. That is at
+/// most twice either secant; up to three times keeps a cubic from overshooting (Fritsch and Carlson 1980).
 fn join_slopes<const D: usize>(before: &Placement<D>, after: &Placement<D>) -> Placement<D> {
     let join = |a: Real, b: Real| if a * b > 0.0 { 2.0 * a * b / (a + b) } else { 0.0 };
     Placement {

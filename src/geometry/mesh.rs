@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use nalgebra::Vector3;
 use parry3d_f64::math::Vector as Vec3;
 use parry3d_f64::query::PointQuery;
 use parry3d_f64::shape::{TriMesh, TriMeshFlags};
@@ -18,21 +19,35 @@ pub struct Mesh {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MeshError {
     /// The text is not OBJ.
-    #[error("not a readable OBJ: {0}")]
+    #[error("is not a readable OBJ: {0}")]
     Unreadable(String),
     /// No triangles at all, or none with an area.
     #[error("has no faces")]
     Empty,
     /// A corner that is not a finite number.
-    #[error("vertex {0} is not finite")]
+    #[error("has a vertex, number {0}, that is not finite")]
     NotFinite(usize),
     /// A face that names a corner that is not there.
-    #[error("a face uses vertex {found}, but there are {count}")]
+    #[error("has a face that uses vertex {found}, but only {count} vertices")]
     MissingVertex {
         /// Its index, counted from 1.
         found: usize,
         /// How many vertices there are.
         count: usize,
+    },
+    /// A face that cannot be cut into triangles from its first corner.
+    #[error("has a face of {corners} corners at {at} that is not convex; cut it into triangles")]
+    NotConvex {
+        /// How many corners.
+        corners: usize,
+        /// The first of them.
+        at: String,
+    },
+    /// A face whose corners lie on a line.
+    #[error("has a face without area at {at}; remove it or merge its corners")]
+    Sliver {
+        /// One of its corners.
+        at: String,
     },
     /// Edges with a face on one side only.
     #[error("is open: {count} edges have only one face, the first from {from} to {to}; close the holes")]
@@ -64,28 +79,25 @@ pub enum MeshError {
 impl Mesh {
     /// Reads a mesh from the text of an OBJ file. All its groups together must form closed surfaces.
     pub fn from_obj(text: &str) -> Result<Self, MeshError> {
-        let options = tobj::LoadOptions {
-            triangulate: true,
-            ignore_points: true,
-            ignore_lines: true,
-            ..Default::default()
-        };
+        let options = tobj::LoadOptions { ignore_points: true, ignore_lines: true, ..Default::default() };
         let no_materials = |_: &std::path::Path| Ok((Vec::new(), Default::default()));
         let (models, _) = tobj::load_obj_buf(&mut text.as_bytes(), &options, no_materials)
             .map_err(|error| MeshError::Unreadable(error.to_string()))?;
         let (mut points, mut faces) = (Vec::new(), Vec::new());
-        for model in &models {
+        for tobj::Mesh { positions, indices, face_arities, .. } in models.iter().map(|model| &model.mesh) {
             let first = points.len() as u32;
-            points.extend(
-                model.mesh.positions.chunks_exact(3).map(|p| [p[0] as Real, p[1] as Real, p[2] as Real]),
-            );
-            faces.extend(
-                model
-                    .mesh
-                    .indices
-                    .chunks_exact(3)
-                    .map(|face| [first + face[0], first + face[1], first + face[2]]),
-            );
+            points.extend(positions.chunks_exact(3).map(|p| [p[0] as Real, p[1] as Real, p[2] as Real]));
+            let mut rest = indices.as_slice();
+            // A mesh of triangles alone has no list of arities.
+            let arities = face_arities.iter().map(|&arity| arity as usize);
+            let triangles =
+                std::iter::repeat_n(3, if face_arities.is_empty() { indices.len() / 3 } else { 0 });
+            for arity in arities.chain(triangles) {
+                let (face, after) = rest.split_at_checked(arity).ok_or(MeshError::Empty)?;
+                rest = after;
+                let corners: Vec<u32> = face.iter().map(|corner| first + corner).collect();
+                faces.extend(fan(&points, &corners)?);
+            }
         }
         Mesh::new(&points, &faces)
     }
@@ -101,6 +113,7 @@ impl Mesh {
             return Err(MeshError::Empty);
         }
         check_closed(&points, &faces)?;
+        check_areas(&points, &faces)?;
         let volume = signed_volume(&points, &faces);
         let size = points.iter().flatten().fold(0.0, |most: Real, c| most.max(c.abs()));
         if volume.abs() <= 1e-12 * size.powi(3) {
@@ -133,6 +146,45 @@ impl Mesh {
     pub fn triangle_count(&self) -> usize {
         self.triangles.num_triangles()
     }
+}
+
+/// Cuts a convex face into triangles.
+fn fan(points: &[[Real; 3]], corners: &[u32]) -> Result<Vec<[u32; 3]>, MeshError> {
+    if let Some(&bad) = corners.iter().find(|&&corner| corner as usize >= points.len()) {
+        return Err(MeshError::MissingVertex { found: bad as usize + 1, count: points.len() });
+    }
+    let triangles: Vec<[u32; 3]> =
+        corners.windows(2).skip(1).map(|pair| [corners[0], pair[0], pair[1]]).collect();
+    let areas: Vec<Vector3<Real>> = triangles.iter().map(|&triangle| vector_area(points, triangle)).collect();
+    let whole: Vector3<Real> = areas.iter().sum();
+    if areas.iter().any(|area| area.dot(&whole) < 0.0) {
+        return Err(MeshError::NotConvex { corners: corners.len(), at: place(points, corners[0]) });
+    }
+    Ok(triangles)
+}
+
+/// Normal of a triangle, as long as the triangle is large.
+fn vector_area(points: &[[Real; 3]], triangle: [u32; 3]) -> Vector3<Real> {
+    let [a, b, c] = triangle.map(|corner| Vector3::from(points[corner as usize]));
+    (b - a).cross(&(c - a)) * 0.5
+}
+
+/// Triangles that are all but a line have no normal to tell inside from outside by.
+fn check_areas(points: &[[Real; 3]], faces: &[[u32; 3]]) -> Result<(), MeshError> {
+    for &face in faces {
+        let [a, b, c] = face.map(|corner| Vector3::from(points[corner as usize]));
+        let longest = (b - a).norm_squared().max((c - b).norm_squared()).max((a - c).norm_squared());
+        if vector_area(points, face).norm() <= 1e-6 * longest {
+            return Err(MeshError::Sliver { at: place(points, face[0]) });
+        }
+    }
+    Ok(())
+}
+
+/// A corner as messages show it.
+fn place(points: &[[Real; 3]], corner: u32) -> String {
+    let [x, y, z] = points[corner as usize];
+    format!("({x}, {y}, {z})")
 }
 
 type Welded = (Vec<[Real; 3]>, Vec<[u32; 3]>);
@@ -170,17 +222,17 @@ fn check_closed(points: &[[Real; 3]], faces: &[[u32; 3]]) -> Result<(), MeshErro
     for edge in edges() {
         *uses.entry(edge).or_default() += 1;
     }
-    let place = |corner: u32| {
-        let [x, y, z] = points[corner as usize];
-        format!("({x}, {y}, {z})")
-    };
     if let Some((from, to)) = edges().find(|edge| uses[edge] > 1) {
-        return Err(MeshError::NotManifold { from: place(from), to: place(to), uses: uses[&(from, to)] });
+        return Err(MeshError::NotManifold {
+            from: place(points, from),
+            to: place(points, to),
+            uses: uses[&(from, to)],
+        });
     }
     let mut open = edges().filter(|&(from, to)| !uses.contains_key(&(to, from)));
     match open.next() {
         Some((from, to)) => {
-            Err(MeshError::Open { count: 1 + open.count(), from: place(from), to: place(to) })
+            Err(MeshError::Open { count: 1 + open.count(), from: place(points, from), to: place(points, to) })
         }
         None => Ok(()),
     }
@@ -190,7 +242,7 @@ fn signed_volume(points: &[[Real; 3]], faces: &[[u32; 3]]) -> Real {
     faces
         .iter()
         .map(|face| {
-            let [a, b, c] = face.map(|corner| nalgebra::Vector3::from(points[corner as usize]));
+            let [a, b, c] = face.map(|corner| Vector3::from(points[corner as usize]));
             a.dot(&b.cross(&c)) / 6.0
         })
         .sum()

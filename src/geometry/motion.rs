@@ -83,7 +83,7 @@ impl<const D: usize> Pose<D> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Move<const D: usize> {
     /// A steady glide.
-    Velocity {
+    Glide {
         /// m/s.
         velocity: Vector<D>,
         /// Second it starts.
@@ -134,7 +134,7 @@ impl<const D: usize> Move<D> {
     /// The pose at a time.
     pub fn pose(&self, time: Real) -> Pose<D> {
         match self {
-            Move::Velocity { velocity, from, until } => {
+            Move::Glide { velocity, from, until } => {
                 let (elapsed, running) = elapsed(time, *from, *until);
                 Pose::shifted(velocity * elapsed, velocity * running)
             }

@@ -1,1 +1,4 @@
 //! Behaviour tests, one module per room.
+
+mod geometry;
+mod scene;
