@@ -2,9 +2,11 @@
 
 mod motion;
 mod shape;
+mod surface;
 
 pub use motion::Motion;
 pub use shape::Shape;
+pub use surface::{Mesh, extract_surface};
 
 use crate::math::{Real, Vector};
 
