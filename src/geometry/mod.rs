@@ -6,7 +6,7 @@ mod surface;
 
 pub use motion::Motion;
 pub use shape::Shape;
-pub use surface::{Mesh, extract_surface};
+pub use surface::{SurfaceMesh, extract_surface};
 
 use crate::math::{Real, Vector};
 

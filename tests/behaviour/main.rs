@@ -1,3 +1,5 @@
 //! Behaviour tests, one module per room.
 
+mod cli;
+mod export;
 mod surface;

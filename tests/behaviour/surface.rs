@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use glug::geometry::{Mesh, extract_surface};
+use glug::geometry::{SurfaceMesh, extract_surface};
 use glug::grid::{Activation, Blocks, Field, Grid, SIDE, block_cells};
 use glug::math::{hash_unit, unflatten};
 
@@ -39,7 +39,7 @@ pub fn field_of<const D: usize>(grid: Grid<D>, value: impl Fn([f64; D]) -> f64) 
     field_where(grid, |_| true, value)
 }
 
-fn assert_closed_3d(mesh: &Mesh<3>, what: &str) {
+fn assert_closed_3d(mesh: &SurfaceMesh<3>, what: &str) {
     let mut edges: HashMap<(u32, u32), i32> = HashMap::new();
     let mut fans: HashMap<u32, Vec<(u32, u32)>> = HashMap::new();
     for triangle in &mesh.elements {
@@ -69,7 +69,7 @@ fn assert_closed_3d(mesh: &Mesh<3>, what: &str) {
     }
 }
 
-fn assert_closed_2d(mesh: &Mesh<2>, what: &str) {
+fn assert_closed_2d(mesh: &SurfaceMesh<2>, what: &str) {
     let mut degree = vec![[0, 0]; mesh.positions.len()];
     for &[from, to] in &mesh.elements {
         degree[from as usize][0] += 1;
@@ -80,7 +80,7 @@ fn assert_closed_2d(mesh: &Mesh<2>, what: &str) {
     assert_eq!(vertices, mesh.positions.len(), "{what}: contours visit every vertex once");
 }
 
-fn euler(mesh: &Mesh<3>) -> i64 {
+fn euler(mesh: &SurfaceMesh<3>) -> i64 {
     mesh.positions.len() as i64 - mesh.elements.len() as i64 / 2
 }
 

@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use super::Mesh;
+use super::SurfaceMesh;
 use super::lattice::{BOX, Content, Lattice};
 use super::table::Table;
 use crate::grid::{Blocks, Field, SIDE, block_cells};
@@ -32,7 +32,7 @@ struct Part<const D: usize> {
 
 /// The closed surface where a signed distance at cell centres changes sign. Whatever lies outside the active blocks
 /// or outside the domain is air.
-pub fn extract_surface<const D: usize>(blocks: &Blocks<D>, field: &Field<f32>) -> Mesh<D> {
+pub fn extract_surface<const D: usize>(blocks: &Blocks<D>, field: &Field<f32>) -> SurfaceMesh<D> {
     let lattice = Lattice { blocks, field, dx: blocks.grid().dx as f32 };
     let units = Units::find(&lattice);
     let parts: Vec<Part<D>> =
@@ -48,7 +48,7 @@ pub fn extract_surface<const D: usize>(blocks: &Blocks<D>, field: &Field<f32>) -
         .with_min_len(4)
         .map(|unit| connect(&units, &parts, &first_vertex, unit))
         .collect();
-    Mesh {
+    SurfaceMesh {
         positions: parts.iter().flat_map(|part| &part.positions).copied().collect(),
         normals: parts.iter().flat_map(|part| &part.normals).copied().collect(),
         elements: elements.into_iter().flatten().collect(),

@@ -15,7 +15,7 @@ pub use extract::extract_surface;
 
 /// A closed surface: triangles in 3D, segments in 2D.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Mesh<const D: usize> {
+pub struct SurfaceMesh<const D: usize> {
     /// Vertices, metres.
     pub positions: Vec<[f32; D]>,
     /// Unit normals at the vertices, pointing out of the liquid.
@@ -24,7 +24,7 @@ pub struct Mesh<const D: usize> {
     pub elements: Vec<[u32; D]>,
 }
 
-impl<const D: usize> Mesh<D> {
+impl<const D: usize> SurfaceMesh<D> {
     /// Whether there is nothing to see.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
@@ -62,14 +62,13 @@ impl<const D: usize> Mesh<D> {
         });
         measures.sum()
     }
-}
 
-impl Mesh<2> {
-    /// The closed curves of the surface: vertices in order, the first not repeated at the end.
+    /// The closed curves of a 2D surface: vertices in order, the first not repeated at the end.
     pub fn contours(&self) -> Vec<Vec<u32>> {
+        assert_eq!(D, 2, "only curves have an order");
         let mut next = vec![u32::MAX; self.positions.len()];
-        for &[from, to] in &self.elements {
-            next[from as usize] = to;
+        for element in &self.elements {
+            next[element[0] as usize] = element[1];
         }
         let mut contours = Vec::new();
         for start in 0..next.len() {
