@@ -96,6 +96,8 @@ pub enum ExportKind {
     Obj,
     /// Particles with velocities, binary PLY.
     Particles,
+    /// A picture.
+    Png,
 }
 
 /// Arguments of `system`.

@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 
 use super::Failure;
 use super::args::{ExportKind, RunArguments};
-use crate::export::{AtomicFile, StatsWriter, probe_folder, write_obj, write_particles, write_ply};
+use crate::export::{
+    AtomicFile, StatsWriter, View, draw, probe_folder, write_obj, write_particles, write_ply,
+};
 use crate::geometry::extract_surface;
 use crate::runner::{Frame, Outcome};
 
@@ -67,6 +69,11 @@ impl Outputs {
                     match (kind, &mesh) {
                         (ExportKind::Ply, Some(mesh)) => write_ply(mesh, &mut file)?,
                         (ExportKind::Obj, Some(mesh)) => write_obj(mesh, &mut file)?,
+                        (ExportKind::Png, Some(mesh)) => {
+                            let (blocks, surface) = (solver.blocks(), solver.surface());
+                            let (setup, time) = (frame.setup, frame.report.time);
+                            draw(&View { setup, blocks, surface, mesh, time }).write_png(&mut file)?;
+                        }
                         _ => write_particles(
                             solver.particle_positions(),
                             solver.particle_velocities(),
@@ -107,6 +114,7 @@ fn file_name(kind: ExportKind, frame: usize) -> String {
         ExportKind::Ply => format!("liquid_{frame:04}.ply"),
         ExportKind::Obj => format!("liquid_{frame:04}.obj"),
         ExportKind::Particles => format!("particles_{frame:04}.ply"),
+        ExportKind::Png => format!("picture_{frame:04}.png"),
     }
 }
 

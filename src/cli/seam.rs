@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::args::SceneArguments;
-use crate::geometry::Shape;
+use crate::geometry::{Motion, Shape, Solid};
 use crate::grid::{Blocks, Field, Grid, SIDE, block_cells};
 use crate::math::{Vector, unflatten};
 use crate::runner::{AnySolver, LinearSystem, MemoryReport, RowKind, Solver, SolverError};
@@ -73,7 +73,11 @@ fn scene<const D: usize>(name: &str, size: [f64; D], cells: usize, params: Param
         liquids: vec![LiquidBody { shape, flow: Flow::rest() }],
         sources: Vec::new(),
         drains: Vec::new(),
-        solids: Vec::new(),
+        solids: vec![Solid {
+            name: "ball".to_owned(),
+            shape: Shape::Sphere { center: Vector::from(size) * 0.6, radius: 0.1 },
+            motion: Motion::default(),
+        }],
         params,
     };
     let (title, summary) = ("A wave".to_owned(), "A plane wave.".to_owned());

@@ -4,12 +4,14 @@
 //! ([`StatsWriter`]).
 
 mod atomic;
+mod image;
 mod mesh;
 mod particles;
 mod stats;
 mod system;
 
 pub use atomic::{AtomicFile, probe_folder};
+pub use image::{Picture, View, draw};
 pub use mesh::{write_obj, write_ply};
 pub use particles::write_particles;
 pub use stats::StatsWriter;
