@@ -4,12 +4,13 @@ use std::fs;
 use std::io::Write;
 
 use glug::export::{
-    AtomicFile, StatsWriter, SystemMeta, probe_folder, write_obj, write_particles, write_ply, write_system,
+    AtomicFile, Picture, StatsWriter, SystemMeta, View, draw, probe_folder, write_obj, write_particles,
+    write_ply, write_system,
 };
 use glug::geometry::{SurfaceMesh, extract_surface};
 use glug::grid::Grid;
 use glug::runner::{LinearSystem, RowKind};
-use glug::sim::FrameReport;
+use glug::sim::{FrameReport, Params, Setup};
 
 use crate::surface::field_of;
 
@@ -171,4 +172,47 @@ fn linear_systems_are_matrix_market() {
     {
         assert!(!meta[key].is_null(), "{key} is there");
     }
+}
+
+fn picture_shows_liquid<const D: usize>() {
+    let size = [1.0; D];
+    let setup = Setup {
+        size,
+        grid: Grid::covering(size, 16),
+        open: [[false; 2]; D],
+        liquids: Vec::new(),
+        sources: Vec::new(),
+        drains: Vec::new(),
+        solids: Vec::new(),
+        params: Params::default(),
+    };
+    let draw_level = |level: f64| {
+        let (blocks, surface) = field_of(setup.grid, |x: [f64; D]| (x[1] - level) / 16.0);
+        let mesh = extract_surface(&blocks, &surface);
+        draw(&View { setup: &setup, blocks: &blocks, surface: &surface, mesh: &mesh, time: 0.0 })
+    };
+    let blue = |picture: &Picture| {
+        let bluish = |pixel: &&[u8]| i32::from(pixel[2]) - i32::from(pixel[0]) > 40;
+        picture.rgb.chunks_exact(3).filter(bluish).count()
+    };
+    let (dry, low, high) = (draw_level(-1.0), draw_level(4.0), draw_level(12.0));
+    assert!(blue(&dry) < blue(&low) && blue(&low) < blue(&high), "{D}D: more liquid is more blue");
+    let mut bytes = Vec::new();
+    high.write_png(&mut bytes).expect("written");
+    let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().expect("a valid file");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("small")];
+    reader.next_frame(&mut pixels).expect("a picture");
+    assert_eq!(pixels, high.rgb);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
+    assert!(pool.install(|| draw_level(12.0)) == high, "{D}D: the same for any number of threads");
+}
+
+#[test]
+fn picture_shows_liquid_2d() {
+    picture_shows_liquid::<2>();
+}
+
+#[test]
+fn picture_shows_liquid_3d() {
+    picture_shows_liquid::<3>();
 }

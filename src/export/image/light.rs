@@ -10,7 +10,7 @@ const SHADOW: usize = 384;
 pub(super) struct Surroundings {
     /// Towards the sun.
     pub sun: V3,
-    size: V3,
+    pub size: V3,
     camera: Camera,
     /// How much liquid (first) and solid (second) the sun shines through, metres.
     shade: Vec<[f32; 2]>,
@@ -64,7 +64,7 @@ impl Surroundings {
         let off = [place[0] - middle[0], place[2] - middle[2]];
         let away = (off[0] * off[0] + off[1] * off[1]).sqrt() / reach;
         let seams = seam(place[0]).max(seam(place[2])) * (1.0 - smooth_step(0.6, 1.6, away));
-        let plain = scale([0.56, 0.57, 0.58], 1.0 - 0.16 * seams);
+        let plain = scale([0.50, 0.49, 0.47], 1.0 - 0.22 * seams);
         let lit = times(plain, self.shadow(place));
         mix(lit, HORIZON, smooth_step(0.7, 4.5, away))
     }
@@ -88,5 +88,5 @@ impl Surroundings {
     }
 }
 
-const HORIZON: V3 = [0.80, 0.86, 0.92];
-const ZENITH: V3 = [0.30, 0.50, 0.78];
+const HORIZON: V3 = [0.70, 0.79, 0.88];
+const ZENITH: V3 = [0.20, 0.40, 0.72];

@@ -37,6 +37,8 @@ struct Stage {
     liquid: (Triangles, Vec<Spot>),
     solids: (Triangles, Vec<Spot>),
     edges: Vec<[Spot; 2]>,
+    /// What lies nearer than this to a wall lies on it.
+    hair: f32,
 }
 
 /// Draws the tank.
@@ -59,7 +61,8 @@ pub(super) fn draw<const D: usize>(view: &View<'_, D>) -> Picture {
         .map(|(from, to)| [corners[from], corners[to]])
         .collect();
     let (liquid, solids) = (project(liquid), project(solids));
-    let stage = Stage { camera, around, liquid, solids, edges };
+    let hair = 0.05 * setup.grid.dx as f32;
+    let stage = Stage { camera, around, liquid, solids, edges, hair };
 
     let mut picture = Picture { width: WIDTH, height: HEIGHT, rgb: vec![0; WIDTH * HEIGHT * 3] };
     picture.rgb.par_chunks_mut(WIDTH * BAND * 3).enumerate().for_each(|(band, pixels)| {
@@ -125,7 +128,7 @@ impl Stage {
 
     fn water(&self, place: V3, normal: V3, ray: V3, through: f32, behind: impl Fn(V3, V3) -> V3) -> V3 {
         let towards = unit(ray);
-        let mut normal = unit(normal);
+        let mut normal = self.wall_normal(place).unwrap_or(unit(normal));
         if dot(normal, towards) > -0.02 {
             // A smooth normal may lean over the silhouette; bring it back to where it can be seen.
             normal = unit(along(normal, -0.02 - dot(normal, towards), towards));
@@ -138,10 +141,10 @@ impl Stage {
         let refracted = along(scale(towards, ratio), bend, normal);
 
         let path = (through.max(0.0) * dot(ray, ray).sqrt()) / self.around.reach();
-        let kept = [2.6f32, 0.75, 0.45].map(|loss| (-loss * path).exp());
+        let kept = [4.2f32, 1.15, 0.55].map(|loss| (-loss * path).exp());
         let glow = 1.0 - (-2.2 * path).exp();
         let light = 0.65 + 0.35 * dot(normal, self.around.sun).max(0.0);
-        let inside = add(times(behind(place, refracted), kept), scale([0.02, 0.16, 0.24], glow * light));
+        let inside = add(times(behind(place, refracted), kept), scale([0.005, 0.10, 0.17], glow * light));
         let glint = dot(reflected, self.around.sun).max(0.0).powi(220);
         let mirrored = if reflected[1] > 0.0 {
             self.around.sky(reflected)
@@ -149,6 +152,19 @@ impl Stage {
             scale(self.around.sky([reflected[0], -reflected[1], reflected[2]]), 0.6)
         };
         along(mix(inside, mirrored, fresnel), 0.8 * glint, [1.0, 0.97, 0.9])
+    }
+
+    /// The normal of the wall that a place lies on, if any: there the liquid is as flat as the glass.
+    fn wall_normal(&self, place: V3) -> Option<V3> {
+        let near = self.hair;
+        (0..3).find_map(|axis| {
+            let outward = |sign: f32| Some(std::array::from_fn(|a| if a == axis { sign } else { 0.0 }));
+            match place[axis] {
+                low if low < near => outward(-1.0),
+                high if high > self.around.size[axis] - near => outward(1.0),
+                _ => None,
+            }
+        })
     }
 
     fn solid(&self, normal: V3, ray: V3) -> V3 {
