@@ -42,7 +42,7 @@ impl Brief {
             summary: scene.summary.clone(),
             figure: scene.figure.clone(),
             contents: format!(
-                "{} liquids, {} solids ({moving} moving), {} sources, {} drains",
+                "liquids {}, solids {} (moving {moving}), sources {}, drains {}",
                 setup.liquids.len(),
                 setup.solids.len(),
                 setup.sources.len(),

@@ -16,7 +16,8 @@ pub struct Summary {
     most_iterations: usize,
     first_volume: Option<f64>,
     last: FrameReport,
-    warnings: Vec<String>,
+    /// The first few different warnings, with their frames.
+    warnings: Vec<(usize, String)>,
     warned: usize,
 }
 
@@ -49,8 +50,8 @@ impl Summary {
         self.first_volume.get_or_insert(report.liquid.volume);
         self.warned += usize::from(!report.warnings.is_empty());
         for warning in &report.warnings {
-            if self.warnings.len() < 3 && !self.warnings.contains(warning) {
-                self.warnings.push(format!("frame {}: {warning}", report.frame));
+            if self.warnings.len() < 3 && self.warnings.iter().all(|(_, known)| known != warning) {
+                self.warnings.push((report.frame, warning.clone()));
             }
         }
         self.last = report.clone();
@@ -92,8 +93,8 @@ impl Summary {
         }
         if self.warned > 0 {
             table.row(["warnings".to_owned(), format!("in {} frames", self.warned)]);
-            for warning in &self.warnings {
-                table.row(["", warning]);
+            for (frame, warning) in &self.warnings {
+                table.row([String::new(), format!("frame {frame}: {warning}")]);
             }
         }
         table

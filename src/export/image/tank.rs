@@ -180,6 +180,10 @@ impl Stage {
         let mut found = (0.0, f32::MAX);
         for [from, to] in &self.edges {
             let (ex, ey) = (to.x - from.x, to.y - from.y);
+            let off_line = (x - from.x) * ey - (y - from.y) * ex;
+            if off_line * off_line > 16.0 * (ex * ex + ey * ey) {
+                continue; // More than four samples away.
+            }
             let share = (((x - from.x) * ex + (y - from.y) * ey) / (ex * ex + ey * ey)).clamp(0.0, 1.0);
             let (dx, dy) = (x - from.x - share * ex, y - from.y - share * ey);
             let cover = (FINE as f32 * 0.9 - (dx * dx + dy * dy).sqrt() + 0.5).clamp(0.0, 1.0);
