@@ -92,7 +92,7 @@ fn measure(
         set: Vec::new(),
         threads: Some(threads),
     };
-    let loaded = seam::load(&asked).map_err(Failure::Input)?;
+    let loaded = seam::load(&asked)?;
     reset_peak();
     let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(loaded))?;
     let mut result = Measurement { scene, threads, ..Measurement::default() };

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use super::args::RunArguments;
 use super::outputs::Outputs;
 use super::progress::Progress;
-use super::seam::{self, AnyScene};
+use super::seam;
 use super::summary::Summary;
 use super::{Failure, print, thread_count};
 use crate::runner::{Frame, Outcome, Runner, Watch};
@@ -30,15 +30,11 @@ impl Watch for Watcher {
 
 /// Simulates a scene, writes what was asked for, and prints the closing table.
 pub fn run(arguments: &RunArguments, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
-    let scene = seam::load(&arguments.scene).map_err(Failure::Input)?;
-    let (name, frames, fps) = match &scene {
-        AnyScene::TwoD(scene) => (scene.name.clone(), scene.frames, scene.fps),
-        AnyScene::ThreeD(scene) => (scene.name.clone(), scene.frames, scene.fps),
-    };
-    let frames = arguments.frames.unwrap_or(frames);
-    let fps = arguments.fps.unwrap_or(fps);
+    let scene = seam::load(&arguments.scene)?;
+    let frames = arguments.frames.unwrap_or(scene.frames());
+    let fps = arguments.fps.unwrap_or(scene.fps());
     let outputs = Outputs::prepare(arguments)?;
-    let progress = Progress::new(&name, frames, arguments.quiet);
+    let progress = Progress::new(scene.name(), frames, arguments.quiet);
     let mut watcher = Watcher { outputs, progress, summary: Summary::start() };
 
     let threads = thread_count(arguments.scene.threads);

@@ -1,9 +1,10 @@
 //! `glug scenes` and `glug check`.
 
 use super::args::SceneArguments;
-use super::seam::{self, AnyScene, Scene};
+use super::seam;
 use super::table::{Table, grouped};
 use super::{Failure, print};
+use crate::scene::{AnyScene, Scene};
 
 /// What there is to say about a scene in a line or two.
 struct Brief {
@@ -40,7 +41,7 @@ impl Brief {
             size: setup.size.map(|length| length.to_string()).join(" × "),
             title: scene.title.clone(),
             summary: scene.summary.clone(),
-            figure: scene.figure.clone(),
+            figure: scene.figure.clone().unwrap_or_default(),
             contents: format!(
                 "liquids {}, solids {} (moving {moving}), sources {}, drains {}",
                 setup.liquids.len(),
@@ -58,7 +59,7 @@ impl Brief {
 fn load(name: &str) -> Result<Brief, Failure> {
     let arguments =
         SceneArguments { scene: name.to_owned(), cells: None, model: None, set: Vec::new(), threads: None };
-    Ok(Brief::of(&seam::load(&arguments).map_err(Failure::Input)?))
+    Ok(Brief::of(&seam::load(&arguments)?))
 }
 
 /// Prints the built-in scenes.
@@ -66,7 +67,7 @@ pub fn list() -> Result<(), Failure> {
     let mut table = Table::default();
     table.row(["NAME", "", "CELLS", "TITLE", "FIGURE"]);
     for name in seam::names() {
-        let brief = load(&name)?;
+        let brief = load(name)?;
         table.row([brief.name, format!("{}D", brief.dimension), brief.cells, brief.title, brief.figure]);
     }
     print(&table.to_string())

@@ -1,87 +1,47 @@
-//! Where the command line meets scenes and simulations: the only place that names them.
+//! Where the command line meets scenes and simulations.
 //!
-//! TODO: a stand-in until `scene::load` and `sim::Simulation` are here; then `load`, `names` and `start` call
-//! those, and `Scene`, `AnyScene` and the `Wave` solver go.
+//! TODO: `Wave` stands in until `sim::Simulation` is here; then `start` calls that, and `Wave` goes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::Failure;
 use super::args::SceneArguments;
-use crate::geometry::{Motion, Shape, Solid};
-use crate::grid::{Blocks, Field, Grid, SIDE, block_cells};
-use crate::math::{Vector, unflatten};
+use crate::grid::{Blocks, Field, SIDE, block_cells};
+use crate::math::unflatten;
 use crate::runner::{AnySolver, LinearSystem, MemoryReport, RowKind, Solver, SolverError};
-use crate::sim::{
-    Flow, FrameReport, LiquidBody, Model, Params, Preconditioner, Setup, SolveReport, set_param,
-};
-
-/// A scene.
-#[derive(Clone, Debug)]
-pub struct Scene<const D: usize> {
-    pub name: String,
-    pub title: String,
-    pub summary: String,
-    pub figure: String,
-    pub setup: Setup<D>,
-    pub frames: usize,
-    pub fps: f64,
-}
-
-/// A scene of either dimension.
-#[derive(Clone, Debug)]
-pub enum AnyScene {
-    TwoD(Scene<2>),
-    ThreeD(Scene<3>),
-}
+use crate::scene::{self, AnyScene, Overrides, library};
+use crate::sim::{FrameReport, Preconditioner, Setup, SolveReport};
 
 /// The built-in scenes' names.
-pub fn names() -> Vec<String> {
-    ["dam_break", "dam_break_2d"].map(str::to_owned).to_vec()
+pub fn names() -> impl Iterator<Item = &'static str> {
+    library().iter().map(|scene| scene.name)
 }
 
-/// The scene that the arguments ask for, or a message.
-pub fn load(arguments: &SceneArguments) -> Result<AnyScene, String> {
-    let mut params = Params::default();
-    if let Some(name) = &arguments.model {
-        params.model = Model::from_name(name).ok_or_else(|| format!("unknown model `{name}`"))?;
-    }
-    for change in &arguments.set {
-        let (name, value) = change.split_once('=').ok_or_else(|| format!("`{change}` is not NAME=VALUE"))?;
-        set_param(&mut params, name, value).map_err(|error| error.to_string())?;
-    }
-    let cells = arguments.cells.unwrap_or(48);
-    match arguments.scene.as_str() {
-        "dam_break" => Ok(AnyScene::ThreeD(scene("dam_break", [1.0, 0.5, 0.5], cells, params))),
-        "dam_break_2d" => Ok(AnyScene::TwoD(scene("dam_break_2d", [1.0, 0.5], cells, params))),
-        other => Err(format!("no scene `{other}`; built-in scenes are {}", names().join(", "))),
-    }
+/// The scene that the arguments ask for.
+pub fn load(arguments: &SceneArguments) -> Result<AnyScene, Failure> {
+    let pair = |change: &String| {
+        let (name, value) = change.split_once('=').ok_or_else(|| {
+            Failure::Input(format!("--set {change}: expected NAME=VALUE, for example `--set gravity=1.62`"))
+        })?;
+        Ok((name.trim().to_owned(), value.trim().to_owned()))
+    };
+    let set = arguments.set.iter().map(pair).collect::<Result<_, Failure>>()?;
+    let overrides = Overrides { cells: arguments.cells, model: arguments.model.clone(), set };
+    scene::load(&arguments.scene, &overrides).map_err(|error| Failure::Input(error.to_string()))
 }
 
 /// Starts the simulation of a scene.
 pub fn start(scene: AnyScene) -> Result<AnySolver, SolverError> {
     Ok(match scene {
-        AnyScene::TwoD(scene) => AnySolver::TwoD(scene.setup.clone(), Box::new(Wave::new(&scene.setup))),
-        AnyScene::ThreeD(scene) => AnySolver::ThreeD(scene.setup.clone(), Box::new(Wave::new(&scene.setup))),
+        AnyScene::TwoD(scene) => {
+            let solver = Box::new(Wave::new(&scene.setup));
+            AnySolver::TwoD(scene.setup, solver)
+        }
+        AnyScene::ThreeD(scene) => {
+            let solver = Box::new(Wave::new(&scene.setup));
+            AnySolver::ThreeD(scene.setup, solver)
+        }
     })
-}
-
-fn scene<const D: usize>(name: &str, size: [f64; D], cells: usize, params: Params) -> Scene<D> {
-    let shape = Shape::Box { min: Vector::zeros(), max: Vector::from(size) * 0.5 };
-    let setup = Setup {
-        size,
-        grid: Grid::covering(size, cells),
-        open: [[false; 2]; D],
-        liquids: vec![LiquidBody { shape, flow: Flow::rest() }],
-        sources: Vec::new(),
-        drains: Vec::new(),
-        solids: vec![Solid {
-            name: "ball".to_owned(),
-            shape: Shape::Sphere { center: Vector::from(size) * 0.6, radius: 0.1 },
-            motion: Motion::default(),
-        }],
-        params,
-    };
-    let (title, summary) = ("A wave".to_owned(), "A plane wave.".to_owned());
-    Scene { name: name.to_owned(), title, summary, figure: String::new(), setup, frames: 20, fps: 24.0 }
 }
 
 /// A wave that runs along x: looks like a simulation from outside.

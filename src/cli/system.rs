@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use super::args::SystemArguments;
 use super::outputs::{named, prepare_folder};
 use super::progress::Progress;
-use super::seam::{self, AnyScene};
+use super::seam;
 use super::table::grouped;
 use super::{Failure, print, thread_count};
 use crate::export::{SystemMeta, write_system};
@@ -28,12 +28,9 @@ impl Watch for Last {
 
 /// Simulates up to a frame and writes the system of its last projection.
 pub fn system(arguments: &SystemArguments, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
-    let scene = seam::load(&arguments.scene).map_err(Failure::Input)?;
+    let scene = seam::load(&arguments.scene)?;
     prepare_folder(&arguments.out)?;
-    let (name, fps, tolerance) = match &scene {
-        AnyScene::TwoD(scene) => (scene.name.clone(), scene.fps, scene.setup.params.tolerance),
-        AnyScene::ThreeD(scene) => (scene.name.clone(), scene.fps, scene.setup.params.tolerance),
-    };
+    let (name, fps, tolerance) = (scene.name().to_owned(), scene.fps(), scene.params().tolerance);
     let threads = thread_count(arguments.scene.threads);
     let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(scene))?;
     let progress = Progress::new(&name, arguments.frame, false);

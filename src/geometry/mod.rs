@@ -1,11 +1,19 @@
 //! Shapes and what can be measured of them: signed distances, scripted motion, open fractions, surface meshes.
 
+mod keyframes;
+mod mesh;
 mod motion;
+mod polygon;
+mod rotation;
 mod shape;
 mod surface;
 
-pub use motion::Motion;
-pub use shape::Shape;
+pub use keyframes::{Interpolation, Keyframes, Placement};
+pub use mesh::{Mesh, MeshError};
+pub use motion::{Motion, Move, Pose};
+pub use polygon::{Polygon, PolygonError};
+pub use rotation::{Matrix, OUT_OF_PLANE, cross_matrix, rotation, unit_axis};
+pub use shape::{Shape, Similarity};
 pub use surface::{SurfaceMesh, extract_surface};
 
 use crate::math::{Real, Vector};
@@ -22,6 +30,11 @@ pub struct Solid<const D: usize> {
 }
 
 impl<const D: usize> Solid<D> {
+    /// The solid at one time. Asking this for many points is cheaper than asking the solid.
+    pub fn at(&self, time: Real) -> PosedSolid<'_, D> {
+        PosedSolid { shape: &self.shape, pose: self.is_moving().then(|| self.motion.pose(time)) }
+    }
+
     /// Signed distance at a time, negative inside.
     pub fn distance(&self, x: &Vector<D>, time: Real) -> Real {
         self.shape.distance(&self.motion.to_rest(x, time))
@@ -35,5 +48,27 @@ impl<const D: usize> Solid<D> {
     /// Whether it ever moves.
     pub fn is_moving(&self) -> bool {
         self.motion.is_moving()
+    }
+}
+
+/// A solid at one time.
+#[derive(Clone, Copy, Debug)]
+pub struct PosedSolid<'a, const D: usize> {
+    shape: &'a Shape<D>,
+    pose: Option<Pose<D>>,
+}
+
+impl<const D: usize> PosedSolid<'_, D> {
+    /// Signed distance, negative inside.
+    pub fn distance(&self, x: &Vector<D>) -> Real {
+        match &self.pose {
+            Some(pose) => self.shape.distance(&pose.to_rest(x)),
+            None => self.shape.distance(x),
+        }
+    }
+
+    /// Velocity of the material point at `x`.
+    pub fn velocity(&self, x: &Vector<D>) -> Vector<D> {
+        self.pose.as_ref().map_or_else(Vector::zeros, |pose| pose.velocity(x))
     }
 }

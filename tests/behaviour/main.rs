@@ -2,4 +2,6 @@
 
 mod cli;
 mod export;
+mod geometry;
+mod scene;
 mod surface;

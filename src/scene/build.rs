@@ -1,0 +1,275 @@
+//! A whole scene from its tree of values.
+
+use crate::geometry::{Motion, Shape, Solid};
+use crate::grid::Grid;
+use crate::math::{Real, Vector};
+use crate::sim::{
+    Drain, Flow, LiquidBody, Model, ParamError, ParamKind, ParamValue, Params, Setup, Source, param,
+    params_table, set_param,
+};
+
+use super::assets::Assets;
+use super::check::{CELLS, grid_for, point_inside, point_outside};
+use super::error::{Place, Problem, SceneError, one_line};
+use super::motions::read_motion;
+use super::read::{Field, Range, Record};
+use super::shapes::{is_shape, read_axis, read_shape, show};
+use super::text::Value;
+use super::{AnyScene, Overrides, Scene};
+
+const FIELDS: &[&str] = &[
+    "title",
+    "summary",
+    "figure",
+    "domain",
+    "liquids",
+    "solids",
+    "sources",
+    "drains",
+    "parameters",
+    "model",
+    "frames",
+    "fps",
+];
+const DOMAIN_FIELDS: &[&str] = &["size", "cells", "open"];
+const SIDES: [[&str; 2]; 3] = [["left", "right"], ["bottom", "top"], ["back", "front"]];
+
+/// Checks and converts a scene; its dimension is the length of `domain.size`.
+pub(super) fn build(
+    name: &str,
+    root: &Field<'_>,
+    assets: &Assets,
+    overrides: &Overrides,
+) -> Result<AnyScene, SceneError> {
+    let record = root.record(FIELDS)?;
+    let domain = record.require("domain")?.record(DOMAIN_FIELDS)?;
+    let size = domain.require("size")?;
+    let allowed = "two numbers (x, y) for a 2D scene or three (x, y, z) for a 3D one";
+    match size.tuple(allowed)?.len() {
+        2 => Ok(AnyScene::TwoD(build_in(name, &record, &domain, assets, overrides)?)),
+        3 => Ok(AnyScene::ThreeD(build_in(name, &record, &domain, assets, overrides)?)),
+        _ => Err(size.reject(allowed)),
+    }
+}
+
+fn build_in<const D: usize>(
+    name: &str,
+    record: &Record<'_>,
+    domain: &Record<'_>,
+    assets: &Assets,
+    overrides: &Overrides,
+) -> Result<Scene<D>, SceneError> {
+    let size: Vector<D> = domain.require("size")?.vector(Range::LENGTH)?;
+    let cells_field = domain.require("cells")?;
+    let cells = cells_field.whole(CELLS.0, CELLS.1)?;
+    let grid = match overrides.cells {
+        None => grid_for(size.into(), cells).map_err(|problem| cells_field.fail(problem))?,
+        Some(cells) => override_grid(size.into(), cells)
+            .map_err(|problem| problem.at(Place::option(&format!("--cells {cells}"))))?,
+    };
+    let room = Room { size, dx: grid.dx, assets };
+
+    let liquids = room.read_liquids(record)?;
+    let sources = room.read_sources(record)?;
+    if liquids.is_empty() && sources.is_empty() {
+        return Err(record.of.fail(Problem::NoLiquid));
+    }
+    let setup = Setup {
+        size: size.into(),
+        grid,
+        open: read_open(domain)?,
+        liquids,
+        sources,
+        drains: room.read_drains(record)?,
+        solids: room.read_solids(record)?,
+        params: read_params(record, overrides)?,
+    };
+    Ok(Scene {
+        name: name.to_owned(),
+        title: record.require("title")?.text()?,
+        summary: record.get("summary").map_or(Ok(String::new()), |field| field.text())?,
+        figure: record.get("figure").map_or(Ok(None), |field| field.optional_text())?,
+        setup,
+        frames: record.get("frames").map_or(Ok(150), |field| field.whole(1, 1_000_000))?,
+        fps: record.number_or("fps", 30.0, Range::between(1.0, 10_000.0, ""))?,
+    })
+}
+
+fn override_grid<const D: usize>(size: [Real; D], cells: usize) -> Result<Grid<D>, Problem> {
+    if (CELLS.0..=CELLS.1).contains(&cells) {
+        return grid_for(size, cells);
+    }
+    let allowed = format!("a whole number from {} to {}", CELLS.0, CELLS.1);
+    Err(Problem::Value { found: cells.to_string(), allowed })
+}
+
+fn read_open<const D: usize>(domain: &Record<'_>) -> Result<[[bool; 2]; D], SceneError> {
+    let mut open = [[false; 2]; D];
+    let known = SIDES[..D].as_flattened();
+    let allowed = format!("a list of sides out of {}", known.join(", "));
+    for item in domain.list_or_empty("open", &allowed)? {
+        let side = item.word(&format!("one of {}", known.join(", ")))?;
+        match known.iter().position(|name| *name == side) {
+            Some(index) => open[index / 2][index % 2] = true,
+            None => return Err(item.unknown("side", side, known)),
+        }
+    }
+    Ok(open)
+}
+
+/// The domain that liquids, sources and drains must fit.
+struct Room<'a, const D: usize> {
+    size: Vector<D>,
+    dx: Real,
+    assets: &'a Assets,
+}
+
+impl<const D: usize> Room<'_, D> {
+    fn read_liquids(&self, record: &Record<'_>) -> Result<Vec<LiquidBody<D>>, SceneError> {
+        let items = record.list_or_empty("liquids", "a list of liquids, [(shape: …), …] or [shape, …]")?;
+        let read = |item: &Field<'_>| {
+            if is_shape(item) {
+                return Ok(LiquidBody { shape: self.read_inside(item)?, flow: Flow::rest() });
+            }
+            let liquid = item.record(&["shape", "velocity", "spin"])?;
+            let mut flow = Flow::rest();
+            flow.velocity = liquid.vector_or("velocity", flow.velocity, Range::SPEED)?;
+            if let Some(spin) = liquid.get("spin") {
+                let spin = spin.record(&["degrees_per_second", "axis", "center"])?;
+                let rate = spin.require("degrees_per_second")?.number(Range::DEGREES)?.to_radians();
+                let axis = nalgebra::Vector3::from(read_axis::<D>(&spin)?).normalize();
+                flow.center = spin.require("center")?.vector(Range::POSITION)?;
+                flow.spin = (axis * rate).into();
+            }
+            Ok(LiquidBody { shape: self.read_inside(&liquid.require("shape")?)?, flow })
+        };
+        items.iter().map(read).collect()
+    }
+
+    fn read_sources(&self, record: &Record<'_>) -> Result<Vec<Source<D>>, SceneError> {
+        let items = record.list_or_empty("sources", "a list of sources, [(shape: …, velocity: …), …]")?;
+        let read = |item: &Field<'_>| {
+            let source = item.record(&["shape", "velocity", "from", "until"])?;
+            let (from, until) = source.span()?;
+            let velocity = source.vector_or("velocity", Vector::zeros(), Range::SPEED)?;
+            Ok(Source { shape: self.read_inside(&source.require("shape")?)?, velocity, from, until })
+        };
+        items.iter().map(read).collect()
+    }
+
+    fn read_drains(&self, record: &Record<'_>) -> Result<Vec<Drain<D>>, SceneError> {
+        let items = record.list_or_empty("drains", "a list of drains, [(shape: …), …] or [shape, …]")?;
+        let read = |item: &Field<'_>| {
+            if is_shape(item) {
+                return Ok(Drain { shape: self.read_touching(item)?, from: 0.0, until: Real::INFINITY });
+            }
+            let drain = item.record(&["shape", "from", "until"])?;
+            let (from, until) = drain.span()?;
+            Ok(Drain { shape: self.read_touching(&drain.require("shape")?)?, from, until })
+        };
+        items.iter().map(read).collect()
+    }
+
+    fn read_solids(&self, record: &Record<'_>) -> Result<Vec<Solid<D>>, SceneError> {
+        let items = record.list_or_empty("solids", "a list of solids, [(shape: …), …] or [shape, …]")?;
+        let read = |(index, item): (usize, &Field<'_>)| {
+            let name = format!("solid {}", index + 1);
+            if is_shape(item) {
+                return Ok(Solid { name, shape: read_shape(item, self.assets)?, motion: Motion::default() });
+            }
+            let solid = item.record(&["name", "shape", "motion"])?;
+            Ok(Solid {
+                name: solid.get("name").map_or(Ok(name), |field| field.text())?,
+                shape: read_shape(&solid.require("shape")?, self.assets)?,
+                motion: solid.get("motion").map_or(Ok(Motion::default()), |field| read_motion(&field))?,
+            })
+        };
+        items.iter().enumerate().map(read).collect()
+    }
+
+    /// A shape that must have a part in the domain.
+    fn read_touching(&self, field: &Field<'_>) -> Result<Shape<D>, SceneError> {
+        let shape = read_shape(field, self.assets)?;
+        match point_inside(&shape, &self.size, self.dx) {
+            Some(_) => Ok(shape),
+            None => Err(field.reject_as(
+                format!("{} with no part in the domain", field.node.describe()),
+                format!("inside the domain, {} to {}", show(&Vector::<D>::zeros()), show(&self.size)),
+            )),
+        }
+    }
+
+    /// A shape that must lie in the domain, unless it goes on forever.
+    fn read_inside(&self, field: &Field<'_>) -> Result<Shape<D>, SceneError> {
+        let shape = self.read_touching(field)?;
+        match point_outside(&shape, &self.size, self.dx) {
+            None => Ok(shape),
+            Some(point) => Err(field.reject_as(
+                format!("{} that reaches {}", field.node.describe(), show(&point)),
+                format!("inside the domain, {} to {}", show(&Vector::<D>::zeros()), show(&self.size)),
+            )),
+        }
+    }
+}
+
+fn read_params(record: &Record<'_>, overrides: &Overrides) -> Result<Params, SceneError> {
+    let mut params = Params::default();
+    if let Some(field) = record.get("model") {
+        let name = field.word("the name of a model")?;
+        params.model = model(name).map_err(|known| field.unknown("model", name, &known))?;
+    }
+    if let Some(name) = &overrides.model {
+        params.model = model(name).map_err(|known| {
+            Problem::unknown_name("model", name, &known).at(Place::option(&format!("--model {name}")))
+        })?;
+    }
+    if let Some(field) = record.get("parameters") {
+        let given = field.record_of("parameter", &parameter_names())?;
+        for name in given.names() {
+            assign_field(&mut params, name, &given.require(name)?)?;
+        }
+    }
+    for (name, text) in &overrides.set {
+        assign_option(&mut params, name, text)?;
+    }
+    Ok(params)
+}
+
+fn model(name: &str) -> Result<Model, Vec<&'static str>> {
+    Model::from_name(name).ok_or_else(|| Model::ALL.into_iter().map(Model::name).collect())
+}
+
+fn assign_field(params: &mut Params, name: &str, field: &Field<'_>) -> Result<(), SceneError> {
+    let Ok(info) = param(name) else {
+        return Err(field.unknown("parameter", name, &parameter_names()));
+    };
+    let allowed = info.kind.to_string();
+    let value = match (&field.node.value, info.kind) {
+        (Value::Number(number, _), _) => ParamValue::Number(*number),
+        (Value::Switch(on), _) => ParamValue::Switch(*on),
+        (Value::Word(word) | Value::Text(word), ParamKind::Choice(names)) => {
+            match names.iter().find(|choice| *choice == word) {
+                Some(choice) => ParamValue::Choice(choice),
+                None => return Err(field.reject(allowed)),
+            }
+        }
+        _ => return Err(field.reject(allowed)),
+    };
+    info.assign(params, &value).map_err(|_| field.reject(allowed))
+}
+
+fn assign_option(params: &mut Params, name: &str, text: &str) -> Result<(), SceneError> {
+    set_param(params, name, text).map_err(|error| {
+        let problem = match error {
+            ParamError::Unknown { name, .. } => Problem::unknown_name("parameter", &name, &parameter_names()),
+            ParamError::Invalid { allowed, .. } => {
+                Problem::Value { found: one_line(text), allowed: allowed.to_string() }
+            }
+        };
+        problem.at(Place::option(&format!("--set {name}={text}")))
+    })
+}
+
+fn parameter_names() -> Vec<&'static str> {
+    params_table().iter().map(|info| info.name).collect()
+}

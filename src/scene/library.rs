@@ -1,0 +1,30 @@
+//! The scenes that ship inside the program.
+
+/// A built-in scene.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuiltIn {
+    /// What to call it by.
+    pub name: &'static str,
+    /// Its scene file.
+    pub text: &'static str,
+}
+
+macro_rules! built_in {
+    ($($name:literal),* $(,)?) => {
+        &[$(BuiltIn { name: $name, text: include_str!(concat!("../../scenes/", $name, ".ron")) }),*]
+    };
+}
+
+/// All built-in scenes, in the order they are offered; the first is the default.
+pub fn library() -> &'static [BuiltIn] {
+    const LIBRARY: &[BuiltIn] = built_in![
+        "dam_break",
+        "splash_tank",
+        "faucet",
+        "dam_break_2d",
+        "ball_in_circle_2d",
+        "tilted_tank_2d",
+        "vortex_box_2d",
+    ];
+    LIBRARY
+}
