@@ -49,6 +49,7 @@ struct Wave<const D: usize> {
     blocks: Blocks<D>,
     surface: Field<f32>,
     positions: Vec<[f32; D]>,
+    liquids: Vec<crate::sim::LiquidBody<D>>,
     frame: usize,
     time: f64,
 }
@@ -58,7 +59,14 @@ impl<const D: usize> Wave<D> {
         let blocks = Blocks::all(setup.grid);
         let mut surface = Field::new(block_cells(D), f32::MAX);
         surface.resize(blocks.slot_count());
-        Wave { blocks, surface, positions: vec![[1.5; D]; 100], frame: 0, time: 0.0 }
+        Wave {
+            blocks,
+            surface,
+            positions: vec![[1.5; D]; 100],
+            liquids: setup.liquids.clone(),
+            frame: 0,
+            time: 0.0,
+        }
     }
 }
 
@@ -81,7 +89,9 @@ impl<const D: usize> Solver<D> for Wave<D> {
                 let x: [f64; D] = std::array::from_fn(|a| ((first[a] + offset[a] as i32) as f64 + 0.5) * dx);
                 let across = if D > 2 { x[D - 1] } else { 0.0 };
                 let wave = (9.0 * x[0] - 5.0 * self.time).sin() + 0.5 * (14.0 * across + x[0] * 4.0).cos();
-                *out = (x[1] - 0.22 - 0.05 * wave) as f32;
+                let x = crate::math::Vector::<D>::from(x);
+                let near = self.liquids.iter().map(|liquid| liquid.shape.distance(&x));
+                *out = (near.fold(f64::MAX, f64::min) - 0.02 * wave) as f32;
             }
         }
         Ok(Some(FrameReport {
