@@ -1,3 +1,5 @@
-//! The command line.
+//! The `glug` command.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    glug::cli::main()
+}

@@ -1,1 +1,18 @@
-//! The `export` room.
+//! Files out of a simulation: surface meshes, particles, pictures, statistics, linear systems.
+//!
+//! A file appears under its name only when it is whole ([`AtomicFile`]); statistics grow by whole lines
+//! ([`StatsWriter`]).
+
+mod atomic;
+mod image;
+mod mesh;
+mod particles;
+mod stats;
+mod system;
+
+pub use atomic::{AtomicFile, probe_folder};
+pub use image::{Picture, View, draw};
+pub use mesh::{write_obj, write_ply};
+pub use particles::write_particles;
+pub use stats::StatsWriter;
+pub use system::{SystemMeta, write_system};

@@ -8,6 +8,7 @@ mod motion;
 mod polygon;
 mod rotation;
 mod shape;
+mod surface;
 
 pub use boundary::{Boundary, FAR, Nearness, Walls, block_is_solid};
 pub use keyframes::{Interpolation, Keyframes, Placement};
@@ -16,6 +17,7 @@ pub use motion::{Motion, Move, Pose};
 pub use polygon::{Polygon, PolygonError};
 pub use rotation::{Matrix, OUT_OF_PLANE, cross_matrix, rotation, unit_axis};
 pub use shape::{Shape, Similarity};
+pub use surface::{SurfaceMesh, extract_surface};
 
 use crate::math::{Real, Vector};
 

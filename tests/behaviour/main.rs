@@ -1,4 +1,7 @@
 //! Behaviour tests, one module per room.
 
+mod cli;
+mod export;
 mod geometry;
 mod scene;
+mod surface;

@@ -1,0 +1,137 @@
+//! What may be written on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Liquids with bubbles: an interactive viewer and a headless solver.
+#[derive(Debug, Parser)]
+#[command(name = "glug", version, about, disable_help_subcommand = true)]
+pub struct Arguments {
+    /// What to do; without it, the viewer opens.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Simulate a scene without a window.
+    Run(RunArguments),
+    /// Write the linear system of a projection as MatrixMarket, with its solution.
+    System(SystemArguments),
+    /// Measure speed and memory on fixed scenes.
+    Bench(BenchArguments),
+    /// List the built-in scenes.
+    Scenes,
+    /// Validate a scene file.
+    Check {
+        /// Built-in name or path of the scene.
+        scene: String,
+    },
+    /// Open the viewer on a scene (not part of this version).
+    View(Anything),
+    /// Render the viewer's picture (not part of this version).
+    Render(Anything),
+}
+
+/// Arguments of commands to come: accepted, not looked at.
+#[derive(Debug, Args)]
+pub struct Anything {
+    /// Anything.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    pub rest: Vec<String>,
+}
+
+/// Which scene, and what to change in it.
+#[derive(Debug, Args)]
+pub struct SceneArguments {
+    /// Built-in name or path of the scene.
+    pub scene: String,
+    /// Cells along x.
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub cells: Option<usize>,
+    /// How air is treated: free-surface.
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// Change a parameter; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Threads of the simulation; all cores unless told.
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub threads: Option<usize>,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    #[command(flatten)]
+    pub scene: SceneArguments,
+    /// Frames to simulate; the scene's own count unless told.
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub frames: Option<usize>,
+    /// Frames per simulated second.
+    #[arg(long, value_name = "F", value_parser = positive)]
+    pub fps: Option<f64>,
+    /// Write statistics here: JSON Lines, one object per frame.
+    #[arg(long, value_name = "FILE")]
+    pub stats: Option<PathBuf>,
+    /// Write exported files into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// What to write every frame; `ply` when only --out is given.
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', requires = "out")]
+    pub export: Vec<ExportKind>,
+    /// No progress bar, no closing table.
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// A kind of file written every frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportKind {
+    /// Surface mesh, binary PLY.
+    Ply,
+    /// Surface mesh, OBJ.
+    Obj,
+    /// Particles with velocities, binary PLY.
+    Particles,
+    /// A picture.
+    Png,
+}
+
+/// Arguments of `system`.
+#[derive(Debug, Args)]
+pub struct SystemArguments {
+    #[command(flatten)]
+    pub scene: SceneArguments,
+    /// The frame whose last projection is written.
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub frame: usize,
+    /// Folder to write into.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+/// Arguments of `bench`.
+#[derive(Debug, Args)]
+pub struct BenchArguments {
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+    /// Threads of the simulation; all cores unless told.
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub threads: Option<usize>,
+}
+
+fn whole(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|&number| number >= 1)
+        .ok_or_else(|| "must be a whole number from 1 on".to_owned())
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "must be a number above 0".to_owned())
+}

@@ -1,0 +1,185 @@
+//! `glug bench`: speed and memory on fixed scenes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::args::{BenchArguments, SceneArguments};
+use super::seam;
+use super::table::{Table, bytes, grouped};
+use super::{Failure, print, thread_count};
+use crate::runner::{AnySolver, Frame, MemoryReport, Outcome, Runner, Watch};
+use crate::sim::{FrameReport, Preconditioner, SolveReport};
+
+/// What is measured: scene, cells along x, frames.
+const CASES: [(&str, usize, usize); 3] =
+    [("dam_break", 48, 24), ("dam_break", 96, 12), ("dam_break_2d", 256, 24)];
+
+/// The frame length of every case, seconds.
+const FRAME_SECONDS: f64 = 1.0 / 24.0;
+
+/// One case, measured.
+#[derive(Debug, Default, Serialize)]
+struct Measurement {
+    scene: &'static str,
+    cells_xyz: Vec<usize>,
+    frames: usize,
+    substeps: usize,
+    threads: usize,
+    /// Wall seconds over all frames.
+    seconds: f64,
+    /// Wall seconds per stage, over all frames.
+    stages: BTreeMap<&'static str, f64>,
+    particles: usize,
+    liquid_cells: usize,
+    stored_cells: usize,
+    /// Substeps times particles, per wall second.
+    particles_per_second: f64,
+    /// Substeps times liquid cells, per wall second.
+    cells_per_second: f64,
+    /// The process's most memory during the case; absent where the system does not tell.
+    peak_bytes: Option<usize>,
+    grid_bytes_per_stored_cell: f64,
+    grid_bytes_per_liquid_cell: f64,
+    bytes_per_particle: f64,
+    unknowns: usize,
+    /// The last projection's system, solved with every preconditioner.
+    solvers: Vec<SolveReport>,
+}
+
+impl Watch for Measurement {
+    fn frame<const D: usize>(&mut self, frame: &Frame<'_, D>) -> std::io::Result<Outcome> {
+        let FrameReport { substeps, seconds, particles, cells, unknowns, cells_xyz, .. } = frame.report;
+        self.cells_xyz.clone_from(cells_xyz);
+        self.frames += 1;
+        self.substeps += substeps;
+        for (stage, spent) in seconds {
+            *self.stages.entry(stage).or_default() += spent;
+        }
+        self.particles = *particles;
+        (self.liquid_cells, self.stored_cells) = (cells.liquid, cells.stored);
+        self.unknowns = unknowns.pressure + unknowns.bubble + unknowns.body;
+        Ok(Outcome::Finished)
+    }
+}
+
+/// Measures all cases and prints them.
+pub fn bench(arguments: &BenchArguments, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    let mut measured = Vec::new();
+    for case in CASES {
+        measured.push(measure(case, thread_count(arguments.threads), stop)?);
+    }
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&measured).expect("plain numbers and names serialise");
+        return print(&(text + "\n"));
+    }
+    let tables: Vec<_> = measured.iter().map(describe).collect();
+    print(&tables.join("\n"))
+}
+
+fn measure(
+    (scene, cells, frames): (&'static str, usize, usize),
+    threads: usize,
+    stop: &Arc<AtomicBool>,
+) -> Result<Measurement, Failure> {
+    let asked = SceneArguments {
+        scene: scene.to_owned(),
+        cells: Some(cells),
+        model: None,
+        set: Vec::new(),
+        threads: Some(threads),
+    };
+    let loaded = seam::load(&asked)?;
+    reset_peak();
+    let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(loaded))?;
+    let mut result = Measurement { scene, threads, ..Measurement::default() };
+    let started = Instant::now();
+    if runner.advance(frames, FRAME_SECONDS, &mut result)? == Outcome::Stopped {
+        return Err(Failure::Stopped(result.frames));
+    }
+    result.seconds = started.elapsed().as_secs_f64();
+    result.peak_bytes = peak();
+    let (memory, solvers) = runner.install(|solver| match solver {
+        AnySolver::TwoD(_, solver) => {
+            (solver.memory(), Preconditioner::ALL.map(|which| solver.solve_again(which)))
+        }
+        AnySolver::ThreeD(_, solver) => {
+            (solver.memory(), Preconditioner::ALL.map(|which| solver.solve_again(which)))
+        }
+    });
+    result.solvers = solvers.into_iter().flatten().collect();
+    let MemoryReport { grid_bytes, particle_bytes, .. } = memory;
+    let share = |total: usize, count: usize| total as f64 / count.max(1) as f64;
+    result.grid_bytes_per_stored_cell = share(grid_bytes, result.stored_cells);
+    result.grid_bytes_per_liquid_cell = share(grid_bytes, result.liquid_cells);
+    result.bytes_per_particle = share(particle_bytes, result.particles);
+    result.particles_per_second = (result.particles * result.substeps) as f64 / result.seconds;
+    result.cells_per_second = (result.liquid_cells * result.substeps) as f64 / result.seconds;
+    Ok(result)
+}
+
+fn describe(case: &Measurement) -> String {
+    let size: Vec<_> = case.cells_xyz.iter().map(usize::to_string).collect();
+    let mut text = format!(
+        "{} {}: {} frames, {} substeps, {:.2} s on {} threads\n",
+        case.scene,
+        size.join(" × "),
+        case.frames,
+        case.substeps,
+        case.seconds,
+        case.threads
+    );
+    let total = case.stages.get("total").copied().unwrap_or(case.seconds).max(1e-9);
+    let mut stages: Vec<_> = case.stages.iter().filter(|(stage, _)| **stage != "total").collect();
+    stages.sort_by(|a, b| b.1.total_cmp(a.1));
+    let mut table = Table::with_numbers(&[1, 2]);
+    for (stage, seconds) in stages {
+        table.row([
+            format!("  {stage}"),
+            format!("{seconds:.3} s"),
+            format!("{:.0} %", 100.0 * seconds / total),
+        ]);
+    }
+    text += &table.to_string();
+    let mut table = Table::with_numbers(&[1]);
+    table
+        .row(["  particles".to_owned(), grouped(case.particles)])
+        .row(["  particles/s".to_owned(), grouped(case.particles_per_second as usize)])
+        .row(["  liquid cells".to_owned(), grouped(case.liquid_cells)])
+        .row(["  liquid cells/s".to_owned(), grouped(case.cells_per_second as usize)])
+        .row(["  peak memory".to_owned(), case.peak_bytes.map_or("unknown".to_owned(), |p| bytes(p as f64))])
+        .row(["  grid memory per stored cell".to_owned(), bytes(case.grid_bytes_per_stored_cell)])
+        .row(["  grid memory per liquid cell".to_owned(), bytes(case.grid_bytes_per_liquid_cell)])
+        .row(["  memory per particle".to_owned(), bytes(case.bytes_per_particle)])
+        .row(["  unknowns".to_owned(), grouped(case.unknowns)]);
+    text += &table.to_string();
+    let mut table = Table::with_numbers(&[1, 2, 3]);
+    for solve in &case.solvers {
+        let state = if solve.converged { "" } else { "gave up" };
+        table.row([
+            format!("  solve, {}", solve.method),
+            format!("{} iterations", solve.iterations),
+            format!("{:.4} s", solve.seconds),
+            format!("{:.1e}", solve.relative_residual),
+            state.to_owned(),
+        ]);
+    }
+    text + &table.to_string()
+}
+
+/// Forgets the process's memory peak, so that the next case measures its own. Linux only; elsewhere nothing
+/// happens.
+fn reset_peak() {
+    // Refused on some systems: then the peak is that of all cases so far.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// The process's memory peak, bytes.
+fn peak() -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok().map(|kib| kib * 1024)
+}

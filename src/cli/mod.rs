@@ -1,0 +1,125 @@
+//! The command line: reads arguments, checks everything that can be checked, then works.
+//!
+//! Exit codes: 0 done, 1 the simulation or a write failed, 2 bad input, 130 stopped by Ctrl-C.
+
+mod args;
+mod bench;
+mod outputs;
+mod progress;
+mod run;
+mod scenes;
+mod seam;
+mod summary;
+mod system;
+mod table;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::runner::RunError;
+use args::{Arguments, Command};
+
+/// Why a command did not end well.
+#[derive(Debug)]
+enum Failure {
+    /// The user can fix it.
+    Input(String),
+    /// The simulation or a write failed.
+    Work(String),
+    /// Ctrl-C, after this many frames.
+    Stopped(usize),
+    /// Nobody reads standard output any more.
+    Unread,
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Failure::Work(error.to_string())
+    }
+}
+
+/// Failures of writing to standard output; files have messages of their own.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::Unread,
+            _ => Failure::Work(format!("could not write to standard output: {error}")),
+        }
+    }
+}
+
+/// Runs the command that was asked for.
+pub fn main() -> ExitCode {
+    let done = match Arguments::try_parse() {
+        Ok(arguments) => dispatch(arguments.command),
+        Err(error) => match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => print(&error.render().to_string()),
+            _ => Err(Failure::Input(one_line(&error))),
+        },
+    };
+    match done {
+        Ok(()) | Err(Failure::Unread) => ExitCode::SUCCESS,
+        Err(Failure::Input(message)) => complain(&message, 2),
+        Err(Failure::Work(message)) => complain(&message, 1),
+        Err(Failure::Stopped(frames)) => complain(&format!("stopped after frame {frames}"), 130),
+    }
+}
+
+fn dispatch(command: Option<Command>) -> Result<(), Failure> {
+    let absent = |what: &str, instead: &str| Err(Failure::Input(format!("{what}; {instead}")));
+    match command {
+        Some(Command::Run(arguments)) => run::run(&arguments, &stop_on_interrupt()?),
+        Some(Command::System(arguments)) => system::system(&arguments, &stop_on_interrupt()?),
+        Some(Command::Bench(arguments)) => bench::bench(&arguments, &stop_on_interrupt()?),
+        Some(Command::Scenes) => scenes::list(),
+        Some(Command::Check { scene }) => scenes::check(&scene),
+        None | Some(Command::View(_)) => absent(
+            "the window is not part of this version yet",
+            "`glug run SCENE` simulates without one, `glug scenes` lists the scenes",
+        ),
+        Some(Command::Render(_)) => absent(
+            "rendering the viewer's picture is not part of this version yet",
+            "`glug run SCENE --out DIR --export ply` writes the liquid's surface",
+        ),
+    }
+}
+
+/// A flag that Ctrl-C (and a polite kill) raises.
+fn stop_on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let raised = Arc::clone(&stop);
+    ctrlc::set_handler(move || raised.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Work(format!("could not listen for Ctrl-C: {error}")))?;
+    Ok(stop)
+}
+
+/// The number of threads asked for, or one per core.
+fn thread_count(asked: Option<usize>) -> usize {
+    asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Prints to standard output at once.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+fn complain(message: &str, code: u8) -> ExitCode {
+    // When standard error is gone as well, the exit code still tells.
+    let _ = writeln!(io::stderr(), "glug: {}", message.replace('\n', " "));
+    ExitCode::from(code)
+}
+
+/// The gist of a usage error: its first paragraph in one line.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let gist = text.split("\n\n").next().unwrap_or_default();
+    let words: Vec<_> = gist.trim_start_matches("error: ").split_whitespace().collect();
+    format!("{} (see `glug --help`)", words.join(" "))
+}

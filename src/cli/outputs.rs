@@ -1,0 +1,124 @@
+//! The files of a run: checked before it starts, written frame by frame.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use super::Failure;
+use super::args::{ExportKind, RunArguments};
+use crate::export::{
+    AtomicFile, StatsWriter, View, draw, probe_folder, write_obj, write_particles, write_ply,
+};
+use crate::geometry::extract_surface;
+use crate::runner::{Frame, Outcome};
+
+/// Where a run writes, and what.
+#[derive(Debug)]
+pub struct Outputs {
+    folder: Option<PathBuf>,
+    kinds: Vec<ExportKind>,
+    stats: Option<(PathBuf, StatsWriter)>,
+    written: usize,
+}
+
+impl Outputs {
+    /// Makes sure that everything can be written, and starts the statistics.
+    pub fn prepare(arguments: &RunArguments) -> Result<Self, Failure> {
+        let mut kinds = arguments.export.clone();
+        if arguments.out.is_some() && kinds.is_empty() {
+            kinds.push(ExportKind::Ply);
+        }
+        if let Some(path) = &arguments.stats {
+            if path.is_dir() || path.file_name().is_none() {
+                return Err(Failure::Input(format!(
+                    "--stats needs a file, not a folder: {}",
+                    path.display()
+                )));
+            }
+            prepare_folder(path.parent().unwrap_or(Path::new("")))?;
+        }
+        if let Some(folder) = &arguments.out {
+            prepare_folder(folder)?;
+        }
+        let stats = match &arguments.stats {
+            Some(path) => {
+                let writer = StatsWriter::create(path).map_err(|error| {
+                    Failure::Input(format!("cannot write statistics: {error}: {}", path.display()))
+                })?;
+                Some((path.clone(), writer))
+            }
+            None => None,
+        };
+        Ok(Outputs { folder: arguments.out.clone(), kinds, stats, written: 0 })
+    }
+
+    /// Writes what belongs to a frame; stops between two files when the stop flag is up.
+    pub fn write<const D: usize>(&mut self, frame: &Frame<'_, D>) -> io::Result<Outcome> {
+        if let Some(folder) = &self.folder {
+            let solver = frame.solver;
+            let number = frame.report.frame;
+            let wants_mesh = self.kinds.iter().any(|kind| *kind != ExportKind::Particles);
+            let mesh = wants_mesh.then(|| extract_surface(solver.blocks(), solver.surface()));
+            for kind in &self.kinds {
+                if frame.stop.load(Ordering::Relaxed) {
+                    return Ok(Outcome::Stopped);
+                }
+                let path = folder.join(file_name(*kind, number));
+                let write = || {
+                    let mut file = AtomicFile::create(&path)?;
+                    match (kind, &mesh) {
+                        (ExportKind::Ply, Some(mesh)) => write_ply(mesh, &mut file)?,
+                        (ExportKind::Obj, Some(mesh)) => write_obj(mesh, &mut file)?,
+                        (ExportKind::Png, Some(mesh)) => {
+                            let (blocks, surface) = (solver.blocks(), solver.surface());
+                            let (setup, time) = (frame.setup, frame.report.time);
+                            draw(&View { setup, blocks, surface, mesh, time }).write_png(&mut file)?;
+                        }
+                        _ => write_particles(
+                            solver.particle_positions(),
+                            solver.particle_velocities(),
+                            solver.blocks().grid().dx,
+                            &mut file,
+                        )?,
+                    }
+                    file.flush()?;
+                    file.commit()
+                };
+                write().map_err(|error| named(error, &path))?;
+                self.written += 1;
+            }
+        }
+        if let Some((path, stats)) = &mut self.stats {
+            stats.write(frame.report).map_err(|error| named(error, path))?;
+        }
+        Ok(Outcome::Finished)
+    }
+
+    /// What was written, in words; nothing when nothing was asked for.
+    pub fn summary(&self) -> Option<String> {
+        let files = self.folder.as_ref().map(|folder| format!("{} in {}", self.written, folder.display()));
+        let stats = self.stats.as_ref().map(|(path, _)| path.display().to_string());
+        let parts: Vec<_> = files.into_iter().chain(stats).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+}
+
+/// Makes sure that a folder can be written to.
+pub fn prepare_folder(folder: &Path) -> Result<(), Failure> {
+    probe_folder(folder)
+        .map_err(|error| Failure::Input(format!("cannot write into folder: {error}: {}", folder.display())))
+}
+
+fn file_name(kind: ExportKind, frame: usize) -> String {
+    match kind {
+        ExportKind::Ply => format!("liquid_{frame:04}.ply"),
+        ExportKind::Obj => format!("liquid_{frame:04}.obj"),
+        ExportKind::Particles => format!("particles_{frame:04}.ply"),
+        ExportKind::Png => format!("picture_{frame:04}.png"),
+    }
+}
+
+/// The same error with the file it is about.
+pub fn named(error: io::Error, path: &Path) -> io::Error {
+    io::Error::new(error.kind(), format!("could not write: {error}: {}", path.display()))
+}

@@ -1,0 +1,71 @@
+//! `glug system`.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::args::SystemArguments;
+use super::outputs::{named, prepare_folder};
+use super::progress::Progress;
+use super::seam;
+use super::table::grouped;
+use super::{Failure, print, thread_count};
+use crate::export::{SystemMeta, write_system};
+use crate::runner::{AnySolver, Frame, Outcome, Runner, Watch};
+use crate::sim::FrameReport;
+
+struct Last {
+    report: FrameReport,
+    progress: Progress,
+}
+
+impl Watch for Last {
+    fn frame<const D: usize>(&mut self, frame: &Frame<'_, D>) -> std::io::Result<Outcome> {
+        self.report = frame.report.clone();
+        self.progress.frame(frame.report);
+        Ok(Outcome::Finished)
+    }
+}
+
+/// Simulates up to a frame and writes the system of its last projection.
+pub fn system(arguments: &SystemArguments, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    let scene = seam::load(&arguments.scene)?;
+    prepare_folder(&arguments.out)?;
+    let (name, fps, tolerance) = (scene.name().to_owned(), scene.fps(), scene.params().tolerance);
+    let threads = thread_count(arguments.scene.threads);
+    let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(scene))?;
+    let progress = Progress::new(&name, arguments.frame, false);
+    let mut last = Last { report: FrameReport::default(), progress };
+    let outcome = runner.advance(arguments.frame, 1.0 / fps, &mut last);
+    last.progress.finish();
+    if outcome? == Outcome::Stopped {
+        return Err(Failure::Stopped(last.report.frame));
+    }
+    let system = runner.install(|solver| match solver {
+        AnySolver::TwoD(_, solver) => solver.system(),
+        AnySolver::ThreeD(_, solver) => solver.system(),
+    });
+    let (Some(system), Some(solve)) = (system, last.report.solve.last()) else {
+        return Err(Failure::Work(format!("frame {} has no projection: no liquid is left", arguments.frame)));
+    };
+    let meta = SystemMeta {
+        unknowns: last.report.unknowns,
+        tolerance,
+        iterations: solve.iterations,
+        relative_residual: solve.relative_residual,
+        seconds_setup: system.seconds_setup,
+        seconds_solve: system.seconds_solve,
+        method: solve.method.to_owned(),
+        threads,
+        scene: name,
+        frame: arguments.frame,
+    };
+    let files = write_system(&arguments.out, &system, &meta)
+        .map_err(|error| Failure::Work(named(error, &arguments.out).to_string()))?;
+    print(&format!(
+        "{} unknowns, {} entries: {} in {}\n",
+        grouped(system.rhs.len()),
+        grouped(system.entries.len()),
+        files.join(", "),
+        arguments.out.display()
+    ))
+}

@@ -1,0 +1,62 @@
+//! Pictures of a frame, drawn by the processor: a tank in perspective in 3D, a cut through the liquid in 2D.
+//!
+//! Meant for a quick look, a report or a title page; no window and no graphics card are needed.
+
+mod flat;
+mod light;
+mod raster;
+mod tank;
+mod vector;
+
+use std::io::{self, Write};
+
+use crate::geometry::SurfaceMesh;
+use crate::grid::{Blocks, Field};
+use crate::math::Real;
+use crate::sim::Setup;
+
+/// Pixels across a picture of a tank.
+const WIDTH: usize = 1280;
+/// Pixels down a picture of a tank.
+const HEIGHT: usize = 720;
+
+/// A picture: 8-bit sRGB, rows from the top.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picture {
+    /// Pixels across.
+    pub width: usize,
+    /// Pixels down.
+    pub height: usize,
+    /// Red, green and blue, pixel after pixel.
+    pub rgb: Vec<u8>,
+}
+
+impl Picture {
+    /// Writes it as PNG.
+    pub fn write_png(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut encoder = png::Encoder::new(out, self.width as u32, self.height as u32);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.write_header()?.write_image_data(&self.rgb)?;
+        Ok(())
+    }
+}
+
+/// What there is to see.
+pub struct View<'a, const D: usize> {
+    /// Domain and solids.
+    pub setup: &'a Setup<D>,
+    /// Active blocks.
+    pub blocks: &'a Blocks<D>,
+    /// Signed distance to the liquid's surface at cell centres.
+    pub surface: &'a Field<f32>,
+    /// The liquid's surface.
+    pub mesh: &'a SurfaceMesh<D>,
+    /// Simulated seconds: where moving solids are.
+    pub time: Real,
+}
+
+/// Draws a frame.
+pub fn draw<const D: usize>(view: &View<'_, D>) -> Picture {
+    if D == 2 { flat::draw(view) } else { tank::draw(view) }
+}

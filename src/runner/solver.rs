@@ -1,0 +1,91 @@
+//! What the runner asks of a simulation.
+
+use std::sync::atomic::AtomicBool;
+
+use crate::grid::{Blocks, Field};
+use crate::sim::{FrameReport, Preconditioner, SolveReport};
+
+/// Why a simulation could not go on.
+pub type SolverError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Memory held by a simulation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MemoryReport {
+    /// Fields on cells and faces, and the tables of the blocks.
+    pub grid_bytes: usize,
+    /// Particles and their sorting.
+    pub particle_bytes: usize,
+    /// The linear system and its preconditioner.
+    pub system_bytes: usize,
+}
+
+/// A simulation that goes forward frame by frame.
+pub trait Solver<const D: usize>: Send + Sync {
+    /// Goes forward by one frame; `None` when `stop` was raised before its end.
+    fn advance_frame(
+        &mut self,
+        frame_seconds: f64,
+        stop: &AtomicBool,
+    ) -> Result<Option<FrameReport>, SolverError>;
+
+    /// The active blocks.
+    fn blocks(&self) -> &Blocks<D>;
+
+    /// Signed distance to the liquid's surface at cell centres, metres, negative inside.
+    fn surface(&self) -> &Field<f32>;
+
+    /// Particle positions, in cells.
+    fn particle_positions(&self) -> &[[f32; D]];
+
+    /// Particle velocities, m/s.
+    fn particle_velocities(&self) -> &[[f32; D]];
+
+    /// Memory held now.
+    fn memory(&self) -> MemoryReport;
+
+    /// The linear system of the last projection; `None` before the first.
+    fn system(&self) -> Option<LinearSystem>;
+
+    /// Solves the last projection's system once more, from zero, with the given preconditioner; `None` before the
+    /// first projection.
+    fn solve_again(&self, preconditioner: Preconditioner) -> Option<SolveReport>;
+}
+
+/// What an unknown stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowKind {
+    /// The pressure of a cell.
+    Pressure,
+    /// The pressure of a bubble.
+    Bubble,
+    /// A degree of freedom of a reduced body.
+    Body,
+}
+
+impl RowKind {
+    /// The name in `rows.csv`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RowKind::Pressure => "pressure",
+            RowKind::Bubble => "bubble",
+            RowKind::Body => "body",
+        }
+    }
+}
+
+/// A symmetric linear system `A x = b` with the solution found.
+#[derive(Clone, Debug, Default)]
+pub struct LinearSystem {
+    /// The lower triangle of `A` with its diagonal, row after row: `(row, column, value)`, from 0.
+    pub entries: Vec<(u32, u32, f64)>,
+    /// Right-hand side.
+    pub rhs: Vec<f64>,
+    /// The solution found.
+    pub solution: Vec<f64>,
+    /// What each unknown stands for, and its cell; −1 for axes that do not exist.
+    pub rows: Vec<(RowKind, [i32; 3])>,
+    /// Wall time of building the preconditioner.
+    pub seconds_setup: f64,
+    /// Wall time of the iterations.
+    pub seconds_solve: f64,
+}

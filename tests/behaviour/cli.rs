@@ -1,0 +1,217 @@
+//! The command from outside: exit codes, messages, files.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn glug(arguments: &[&str], folder: &Path) -> Output {
+    command(arguments, folder).output().expect("glug starts")
+}
+
+fn command(arguments: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_glug"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<_> = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_run_writes_its_files_and_a_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let done = glug(
+        &[
+            "run",
+            "dam_break",
+            "--cells",
+            "16",
+            "--frames",
+            "2",
+            "--stats",
+            "s/stats.jsonl",
+            "--out",
+            "out",
+            "--export",
+            "ply,obj,particles",
+            "--threads",
+            "2",
+        ],
+        folder.path(),
+    );
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let expected = [1, 2].map(|n| format!("liquid_000{n}.obj")).into_iter();
+    let expected = expected.chain(
+        ["liquid", "particles"].into_iter().flat_map(|kind| [1, 2].map(|n| format!("{kind}_000{n}.ply"))),
+    );
+    let mut expected: Vec<_> = expected.collect();
+    expected.sort();
+    assert_eq!(files(&folder.path().join("out")), expected);
+    let stats = fs::read_to_string(folder.path().join("s/stats.jsonl")).expect("statistics");
+    assert_eq!(stats.lines().count(), 2);
+    let table = text(&done.stdout);
+    for row in ["frames", "simulated", "wall time", "per substep", "particles", "unknowns", "volume drift"] {
+        assert!(table.contains(row), "{row} in\n{table}");
+    }
+    assert!(table.contains("6 in out"), "{table}");
+}
+
+#[test]
+fn flat_scenes_run_quietly() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let done = glug(
+        &["run", "dam_break_2d", "--cells", "32", "--frames", "1", "--out", "o", "--quiet"],
+        folder.path(),
+    );
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert!(done.stdout.is_empty() && done.stderr.is_empty());
+    assert_eq!(files(&folder.path().join("o")), ["liquid_0001.ply"], "--out alone exports ply");
+}
+
+#[test]
+fn bad_input_is_one_line_and_exit_code_two() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("file"), "").expect("written");
+    let cases: [&[&str]; 18] = [
+        &[],
+        &["view"],
+        &["view", "dam_break", "--model", "constraint"],
+        &["render", "dam_break", "--out", "x.mp4"],
+        &["frobnicate"],
+        &["run"],
+        &["run", "no_such_scene"],
+        &["run", "dam_break", "--frames", "0"],
+        &["run", "dam_break", "--fps", "-1"],
+        &["run", "dam_break", "--fps", "nan"],
+        &["run", "dam_break", "--threads", "0"],
+        &["run", "dam_break", "--export", "ply"],
+        &["run", "dam_break", "--out", "out", "--export", "ply,stl"],
+        &["run", "dam_break", "--out", "file"],
+        &["run", "dam_break", "--stats", "file/stats.jsonl", "--out", "out"],
+        &["run", "dam_break", "--stats", ".", "--out", "out"],
+        &["run", "dam_break", "--set", "gravity=lots", "--out", "out"],
+        &["check", "no_such_scene"],
+    ];
+    for arguments in cases {
+        let done = glug(arguments, folder.path());
+        let message = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(2), "{arguments:?}: {message}");
+        assert!(message.starts_with("glug: ") && message.lines().count() == 1, "{arguments:?}: {message}");
+        assert!(done.stdout.is_empty(), "{arguments:?}");
+        assert_eq!(files(folder.path()), ["file"], "{arguments:?} writes nothing");
+    }
+}
+
+#[test]
+fn help_and_version_are_not_errors() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for arguments in [["--help"], ["--version"]] {
+        let done = glug(&arguments, folder.path());
+        assert_eq!(done.status.code(), Some(0));
+        assert!(text(&done.stdout).contains("glug") && done.stderr.is_empty());
+    }
+}
+
+#[test]
+fn scenes_are_listed_and_checked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let done = glug(&["scenes"], folder.path());
+    assert_eq!(done.status.code(), Some(0));
+    let listed = text(&done.stdout);
+    assert!(listed.contains("dam_break") && listed.contains("3D") && listed.contains("2D"), "{listed}");
+    let done = glug(&["check", "dam_break"], folder.path());
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert!(text(&done.stdout).contains("domain"));
+}
+
+#[test]
+fn the_system_of_a_frame_is_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let done = glug(
+        &["system", "dam_break_2d", "--cells", "16", "--frame", "2", "--out", "sys", "--threads", "1"],
+        folder.path(),
+    );
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let expected = ["A.mtx", "b.mtx", "meta.json", "rows.csv", "x.mtx"];
+    assert_eq!(files(&folder.path().join("sys")), expected);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut child = command(&["scenes"], folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("glug starts");
+    drop(child.stdout.take());
+    let mut message = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut message).expect("text");
+    let status = child.wait().expect("glug ends");
+    assert!(status.success() && message.is_empty(), "{status}: {message}");
+}
+
+/// Also covers `kill`: both signals take the same way.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_whole_files_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    let mut child = command(
+        &[
+            "run",
+            "dam_break",
+            "--frames",
+            "100000",
+            "--cells",
+            "24",
+            "--out",
+            "out",
+            "--stats",
+            "stats.jsonl",
+        ],
+        folder.path(),
+    )
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .expect("glug starts");
+    let patience = Instant::now();
+    while files(&out).len() < 3 && patience.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let interrupted = Instant::now();
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.expect("kill starts").success());
+    let mut message = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut message).expect("text");
+    let status = child.wait().expect("glug ends");
+    assert_eq!(status.code(), Some(130), "{message}");
+    assert!(interrupted.elapsed() < Duration::from_millis(1500), "{:?}", interrupted.elapsed());
+    let stats = fs::read_to_string(folder.path().join("stats.jsonl")).expect("statistics");
+    assert!(stats.ends_with('\n') && stats.lines().count() >= 2);
+    let frames = stats.lines().count();
+    assert!(message.contains(&format!("stopped after frame {frames}")), "{message} {frames}");
+    for name in files(&out) {
+        assert!(name.starts_with("liquid_"), "{name} is a leftover");
+        let bytes = fs::read(out.join(&name)).expect("readable");
+        let header = text(&bytes[..bytes.len().min(400)]);
+        let count = |element: &str| -> usize {
+            let line = header.lines().find_map(|line| line.strip_prefix(element)).expect("a count");
+            line.trim().parse().expect("a number")
+        };
+        let body = count("element vertex") * 24 + count("element face") * 13;
+        let head = header.find("end_header\n").expect("a header") + "end_header\n".len();
+        assert_eq!(bytes.len(), head + body, "{name} is whole");
+    }
+}
