@@ -11,8 +11,8 @@ use super::args::{BenchArguments, SceneArguments};
 use super::seam;
 use super::table::{Table, bytes, grouped};
 use super::{Failure, print, thread_count};
-use crate::runner::{AnySolver, Frame, MemoryReport, Outcome, Runner, Watch};
-use crate::sim::{FrameReport, Preconditioner, SolveReport};
+use crate::runner::{AnySolver, Frame, Outcome, Runner, Watch};
+use crate::sim::{FrameReport, MemoryReport, Preconditioner, SolveReport};
 
 /// What is measured: scene, cells along x, frames.
 const CASES: [(&str, usize, usize); 3] =

@@ -166,7 +166,8 @@ impl<const D: usize> Default for Boundary<D> {
 fn reach<const D: usize>(blocks: &Blocks<D>, coords: [i32; D]) -> (Vector<D>, Real, Real) {
     let dx = blocks.grid().dx;
     let half = 0.5 * SIDE as Real;
-    let centre = Vector::from_fn(|axis, _| (coords[axis] as Real * SIDE as Real + half) * dx);
+    let first = blocks.grid().first_cell(coords);
+    let centre = Vector::from_fn(|axis, _| (first[axis] as Real + half) * dx);
     let radius = half * (D as Real).sqrt() * dx;
     (centre, radius, radius + FAR as Real * dx)
 }
@@ -193,19 +194,7 @@ pub fn block_is_solid<const D: usize>(
     time: Real,
 ) -> bool {
     let (centre, radius, _) = reach(blocks, coords);
-    walls.distance(&centre, time) <= -(radius + blocks.grid().dx) || beyond_side(blocks, walls, coords)
-}
-
-/// Whether a block lies beyond a closed side. The block that starts at a high side is still needed: the corners and
-/// faces on that side are its own.
-fn beyond_side<const D: usize>(blocks: &Blocks<D>, walls: &Walls<D>, coords: [i32; D]) -> bool {
-    let dx = blocks.grid().dx;
-    let width = SIDE as Real * dx;
-    (0..D).any(|axis| {
-        let low = coords[axis] as Real * width;
-        (!walls.open[axis][0] && low + width <= 1e-3 * dx)
-            || (!walls.open[axis][1] && low >= walls.size[axis] + 0.5 * dx)
-    })
+    walls.distance(&centre, time) <= -(radius + blocks.grid().dx)
 }
 
 /// Samples one block: corner distances, and open shares from the distances at the corners of each face.

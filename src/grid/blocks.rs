@@ -8,7 +8,7 @@ use super::{Grid, SIDE, Slots};
 /// reading past the active set is harmless; nothing may write to it.
 pub const VOID: u32 = 0;
 
-/// Which blocks should be active next: one mark per block of the domain and of the ring of blocks around it.
+/// Which blocks should be active next: one mark per block of the domain.
 #[derive(Clone, Debug, Default)]
 pub struct Activation {
     marks: Vec<bool>,
@@ -16,12 +16,12 @@ pub struct Activation {
 
 /// The active blocks of a [`Grid`], each with a slot that stays the same for as long as the block is active.
 ///
-/// Block coordinates run from −1 to the block count of the domain inclusive: one ring of blocks around the domain
-/// may be active too (beyond open sides), so that no sweep needs a special case at the domain's edge.
+/// The blocks at the domain's edge hold a few cells beyond it ([`super::PAD`]), so that no sweep needs a special
+/// case there.
 #[derive(Clone, Debug)]
 pub struct Blocks<const D: usize> {
     grid: Grid<D>,
-    /// Extent of the lookup table: the domain's blocks, the ring, and a border that is never active.
+    /// Extent of the lookup table: the domain's blocks and a border that is never active.
     extent: [usize; D],
     lookup: Vec<u32>,
     /// Coordinates of the block in each slot; meaningless for free slots.
@@ -36,7 +36,7 @@ pub struct Blocks<const D: usize> {
 impl<const D: usize> Blocks<D> {
     /// No active block.
     pub fn new(grid: Grid<D>) -> Self {
-        let extent = grid.blocks().map(|count| count + 4);
+        let extent = grid.blocks().map(|count| count + 2);
         Blocks {
             grid,
             extent,
@@ -54,14 +54,7 @@ impl<const D: usize> Blocks<D> {
         let mut blocks = Blocks::new(grid);
         let mut wanted = Activation::default();
         blocks.begin(&mut wanted);
-        let counts = grid.blocks();
-        for flat in 0..counts.iter().product() {
-            let mut rest = flat;
-            let coords = std::array::from_fn(|axis| {
-                let c = rest % counts[axis];
-                rest /= counts[axis];
-                c as i32
-            });
+        for coords in grid.all_blocks() {
             blocks.mark(&mut wanted, coords);
         }
         blocks.activate(&wanted);
@@ -97,7 +90,7 @@ impl<const D: usize> Blocks<D> {
     /// The cell at the low corner of an active slot.
     #[inline]
     pub fn first_cell(&self, slot: usize) -> [i32; D] {
-        self.coords[slot].map(|c| c * SIDE as i32)
+        self.grid.first_cell(self.coords[slot])
     }
 
     /// The `3^D` slots around a slot, itself in the middle; [`VOID`] where no block is active.
@@ -128,7 +121,7 @@ impl<const D: usize> Blocks<D> {
     pub fn table_index(&self, coords: [i32; D]) -> Option<usize> {
         let mut index = 0;
         for axis in (0..D).rev() {
-            let shifted = coords[axis] + 2;
+            let shifted = coords[axis] + 1;
             if shifted < 0 || shifted as usize >= self.extent[axis] {
                 return None;
             }
@@ -146,15 +139,19 @@ impl<const D: usize> Blocks<D> {
     /// The slot and the index inside its block of a cell.
     #[inline]
     pub fn locate(&self, cell: [i32; D]) -> (u32, usize) {
-        let slot = self.slot_at(cell.map(|c| c.div_euclid(SIDE as i32)));
-        let local = cell.map(|c| c.rem_euclid(SIDE as i32) as usize);
-        (slot, crate::math::flatten(local, SIDE))
+        (self.slot_at(self.grid.block_of(cell)), self.local_index(cell))
     }
 
-    /// Whether a block may be active at all: in the domain or in the ring around it.
+    /// The index of a cell inside its block.
     #[inline]
-    pub fn may_hold(&self, coords: [i32; D]) -> bool {
-        (0..D).all(|axis| coords[axis] >= -1 && coords[axis] + 3 < self.extent[axis] as i32)
+    pub fn local_index(&self, cell: [i32; D]) -> usize {
+        crate::math::flatten(cell.map(|c| ((c + super::PAD) & (SIDE as i32 - 1)) as usize), SIDE)
+    }
+
+    /// Whether a block may be active at all.
+    #[inline]
+    fn may_hold(&self, coords: [i32; D]) -> bool {
+        (0..D).all(|axis| coords[axis] >= 0 && coords[axis] + 2 < self.extent[axis] as i32)
     }
 
     /// Starts a new activation with no block marked.
@@ -163,7 +160,7 @@ impl<const D: usize> Blocks<D> {
         wanted.marks.resize(self.lookup.len(), false);
     }
 
-    /// Asks for a block; requests outside the ring are ignored.
+    /// Asks for a block; requests outside the domain are ignored.
     #[inline]
     pub fn mark(&self, wanted: &mut Activation, coords: [i32; D]) {
         if self.may_hold(coords)
@@ -212,7 +209,7 @@ impl<const D: usize> Blocks<D> {
         std::array::from_fn(|axis| {
             let shifted = index % self.extent[axis];
             index /= self.extent[axis];
-            shifted as i32 - 2
+            shifted as i32 - 1
         })
     }
 
@@ -245,7 +242,7 @@ mod tests {
     fn neighbours_agree_with_coordinates<const D: usize>() {
         let grid = Grid { cells: [40; D], dx: 0.1 };
         let mut blocks = Blocks::all(grid);
-        assert_eq!(blocks.slots().len(), power(5, D));
+        assert_eq!(blocks.slots().len(), power(6, D));
         let mut wanted = Activation::default();
         blocks.begin(&mut wanted);
         for &slot in blocks.slots().as_slice() {

@@ -2,7 +2,7 @@
 
 use crate::math::{Real, Vector};
 
-use super::SIDE;
+use super::{PAD, SIDE};
 
 /// The domain's box: its low corner is the origin, cells are cubes of width `dx`.
 ///
@@ -29,9 +29,33 @@ impl<const D: usize> Grid<D> {
         self.cells.iter().product()
     }
 
-    /// Blocks along each axis that cover the domain.
+    /// Blocks along each axis that cover the domain and [`PAD`] cells around it.
     pub fn blocks(&self) -> [usize; D] {
-        self.cells.map(|cells| cells.div_ceil(SIDE))
+        self.cells.map(|cells| (cells + 2 * PAD as usize).div_ceil(SIDE))
+    }
+
+    /// The cell at the low corner of a block.
+    #[inline]
+    pub fn first_cell(&self, block: [i32; D]) -> [i32; D] {
+        block.map(|c| c * SIDE as i32 - PAD)
+    }
+
+    /// The block that holds a cell.
+    #[inline]
+    pub fn block_of(&self, cell: [i32; D]) -> [i32; D] {
+        cell.map(|c| (c + PAD) >> SIDE.trailing_zeros())
+    }
+
+    /// All blocks, x fastest.
+    pub fn all_blocks(&self) -> impl Iterator<Item = [i32; D]> {
+        let counts = self.blocks();
+        (0..counts.iter().product()).map(move |mut flat: usize| {
+            std::array::from_fn(|axis| {
+                let c = flat % counts[axis];
+                flat /= counts[axis];
+                c as i32
+            })
+        })
     }
 
     /// Volume of one cell, m³ (m² in 2D).

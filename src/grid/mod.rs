@@ -23,6 +23,10 @@ pub use sweep::{Slots, for_each_block, sum_over_blocks};
 /// Cells along one side of a block.
 pub const SIDE: usize = 8;
 
+/// Blocks start this many cells before the domain, and reach as many past its end: the layers around the domain that
+/// walls, open sides and extrapolation need are stored in the blocks at its edge.
+pub const PAD: i32 = 4;
+
 /// Cells in a block.
 #[inline]
 pub const fn block_cells(dimension: usize) -> usize {

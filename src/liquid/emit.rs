@@ -41,21 +41,14 @@ impl Layout {
 
 /// Blocks of the domain that a shape may touch, as block coordinates, in a fixed order.
 fn blocks_touching<const D: usize>(grid: &Grid<D>, shape: &Shape<D>) -> Vec<[i32; D]> {
-    let counts = grid.blocks();
-    let radius = 0.5 * SIDE as Real * grid.dx * (D as Real).sqrt();
-    (0..counts.iter().product())
-        .map(|mut flat: usize| {
-            std::array::from_fn(|axis| {
-                let c = flat % counts[axis];
-                flat /= counts[axis];
-                c as i32
-            })
-        })
-        .filter(|coords: &[i32; D]| {
-            let centre = Vector::from_fn(|k, _| (coords[k] as Real + 0.5) * SIDE as Real * grid.dx);
-            shape.distance(&centre) <= radius
-        })
-        .collect()
+    let half = 0.5 * SIDE as Real;
+    let radius = half * grid.dx * (D as Real).sqrt();
+    let touches = |coords: &[i32; D]| {
+        let first = grid.first_cell(*coords);
+        let centre = Vector::from_fn(|k, _| (first[k] as Real + half) * grid.dx);
+        shape.distance(&centre) <= radius
+    };
+    grid.all_blocks().filter(touches).collect()
 }
 
 /// The places in a cell where a shape wants particles: inside it and outside the walls.
@@ -92,10 +85,11 @@ pub fn seed<const D: usize>(
     let new: Vec<Vec<[f32; D]>> = blocks_touching(grid, shape)
         .par_iter()
         .map(|coords| {
+            let first = grid.first_cell(*coords);
             let mut places = Vec::new();
             for local in 0..block_cells(D) {
                 let offset = unflatten::<D>(local, SIDE);
-                let cell = std::array::from_fn(|k| coords[k] * SIDE as i32 + offset[k] as i32);
+                let cell = std::array::from_fn(|k| first[k] + offset[k] as i32);
                 if grid.contains(cell) {
                     places.extend(wanted_places(grid, shape, walls, 0.0, layout, cell).map(|(_, x)| x));
                 }
@@ -127,6 +121,7 @@ pub fn emit<const D: usize>(
     let velocity: [f32; D] = std::array::from_fn(|k| velocity[k] as f32);
     let before = particles.len();
     for coords in blocks_touching(&grid, shape) {
+        let first = grid.first_cell(coords);
         let slot = blocks.slot_at(coords) as usize;
         let range = if slot == 0 { 0..0 } else { ranges.of_block(slot) };
         // Advection has moved the particles since the sort: those of this block and its neighbours may be here.
@@ -150,7 +145,7 @@ pub fn emit<const D: usize>(
         }
         for local in 0..block_cells(D) {
             let offset = unflatten::<D>(local, SIDE);
-            let cell = std::array::from_fn(|k| coords[k] * SIDE as i32 + offset[k] as i32);
+            let cell = std::array::from_fn(|k| first[k] + offset[k] as i32);
             if !grid.contains(cell) {
                 continue;
             }

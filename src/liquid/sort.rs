@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::geometry::{Walls, block_is_solid};
 use crate::grid::{Activation, Blocks, Field, SIDE, VOID, block_cells};
-use crate::math::{Real, flatten, power, unflatten};
+use crate::math::{Real, power, unflatten};
 
 use super::Particles;
 
@@ -127,12 +127,10 @@ impl<const D: usize> Sorter<D> {
                     continue;
                 }
                 let cell = position.map(floor);
-                let Some(index) = blocks.table_index(cell.map(|c| c >> SIDE.trailing_zeros())) else {
-                    continue;
-                };
-                let local = cell.map(|c| (c & (SIDE as i32 - 1)) as usize);
-                *key = (index * block_cells(D) + flatten(local, SIDE)) as u32;
-                let mask = surroundings(local);
+                let Some(index) = blocks.table_index(blocks.grid().block_of(cell)) else { continue };
+                let local = blocks.local_index(cell);
+                *key = (index * block_cells(D) + local) as u32;
+                let mask = surroundings(unflatten::<D>(local, SIDE));
                 if last.0 != index {
                     last = (index, needs[index].load(Ordering::Relaxed));
                 }

@@ -8,4 +8,4 @@ mod drive;
 mod solver;
 
 pub use drive::{AnySolver, Frame, Outcome, RunError, Runner, Watch};
-pub use solver::{LinearSystem, MemoryReport, RowKind, Solver, SolverError};
+pub use solver::{LinearSystem, RowKind, Solver, SolverError};

@@ -3,21 +3,10 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::grid::{Blocks, Field};
-use crate::sim::{FrameReport, Preconditioner, SolveReport};
+use crate::sim::{FrameReport, MemoryReport, Preconditioner, Simulation, SolveReport};
 
 /// Why a simulation could not go on.
 pub type SolverError = Box<dyn std::error::Error + Send + Sync>;
-
-/// Memory held by a simulation.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct MemoryReport {
-    /// Fields on cells and faces, and the tables of the blocks.
-    pub grid_bytes: usize,
-    /// Particles and their sorting.
-    pub particle_bytes: usize,
-    /// The linear system and its preconditioner.
-    pub system_bytes: usize,
-}
 
 /// A simulation that goes forward frame by frame.
 pub trait Solver<const D: usize>: Send + Sync {
@@ -49,6 +38,40 @@ pub trait Solver<const D: usize>: Send + Sync {
     /// Solves the last projection's system once more, from zero, with the given preconditioner; `None` before the
     /// first projection.
     fn solve_again(&self, preconditioner: Preconditioner) -> Option<SolveReport>;
+}
+
+impl<const D: usize> Solver<D> for Simulation<D> {
+    fn advance_frame(&mut self, seconds: f64, stop: &AtomicBool) -> Result<Option<FrameReport>, SolverError> {
+        Ok(Simulation::advance_frame(self, seconds, stop)?)
+    }
+
+    fn blocks(&self) -> &Blocks<D> {
+        self.blocks()
+    }
+
+    fn surface(&self) -> &Field<f32> {
+        self.surface()
+    }
+
+    fn particle_positions(&self) -> &[[f32; D]] {
+        self.particle_positions()
+    }
+
+    fn particle_velocities(&self) -> &[[f32; D]] {
+        self.particle_velocities()
+    }
+
+    fn memory(&self) -> MemoryReport {
+        self.memory()
+    }
+
+    fn system(&self) -> Option<LinearSystem> {
+        None
+    }
+
+    fn solve_again(&self, _preconditioner: Preconditioner) -> Option<SolveReport> {
+        None
+    }
 }
 
 /// What an unknown stands for.

@@ -83,8 +83,9 @@ impl<const D: usize> Units<D> {
         }
         let crossed = |unit: [i32; D]| {
             // At a wall the unit also holds lattice points that are air by definition.
+            let first = grid.first_cell(unit);
             let at_wall = (0..D)
-                .any(|axis| unit[axis] < 0 || (unit[axis] + 1) * SIDE as i32 >= grid.cells[axis] as i32);
+                .any(|axis| first[axis] < 0 || first[axis] + SIDE as i32 >= grid.cells[axis] as i32);
             let above = |corner: usize| {
                 let coords = std::array::from_fn(|axis| unit[axis] + (corner >> axis & 1) as i32);
                 contents[index(coords)]
@@ -92,14 +93,14 @@ impl<const D: usize> Units<D> {
             let other = if at_wall { Content::Air } else { above(0) };
             (0..1 << D).any(|corner| above(corner) == Content::Mixed || above(corner) != other)
         };
-        let extent = counts.map(|count| count + 2);
+        let extent = counts;
         let mut units = Units { list: Vec::new(), extent, lookup: vec![NONE; extent.iter().product()] };
         for flat in 0..units.lookup.len() {
             let mut rest = flat;
             let unit = std::array::from_fn(|axis| {
                 let coordinate = rest % extent[axis];
                 rest /= extent[axis];
-                coordinate as i32 - 1
+                coordinate as i32
             });
             if crossed(unit) {
                 units.lookup[flat] = units.list.len() as u32;
@@ -113,11 +114,10 @@ impl<const D: usize> Units<D> {
     fn place(&self, coords: [i32; D]) -> u32 {
         let mut index = 0;
         for axis in (0..D).rev() {
-            let shifted = coords[axis] + 1;
-            if shifted < 0 || shifted as usize >= self.extent[axis] {
+            if coords[axis] < 0 || coords[axis] as usize >= self.extent[axis] {
                 return NONE;
             }
-            index = index * self.extent[axis] + shifted as usize;
+            index = index * self.extent[axis] + coords[axis] as usize;
         }
         self.lookup[index]
     }
@@ -125,7 +125,7 @@ impl<const D: usize> Units<D> {
 
 /// Pass one: a unit's vertices and the patterns of its cubes.
 fn find_vertices<const D: usize>(lattice: &Lattice<'_, D>, unit: [i32; D]) -> Part<D> {
-    let first = unit.map(|c| c * SIDE as i32);
+    let first = lattice.blocks.grid().first_cell(unit);
     let mut samples = vec![0.0f32; power(BOX, D)];
     lattice.load(first, &mut samples);
     let place = |point: [usize; D]| flatten(point.map(|c| c + 1), BOX);

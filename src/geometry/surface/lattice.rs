@@ -60,17 +60,12 @@ impl<const D: usize> Lattice<'_, D> {
                 cell[axis] = (first[axis] + (rest % BOX) as i32 - 1).clamp(0, self.last(axis));
                 rest /= BOX;
             }
-            let (mut block, mut slot) = (i32::MIN, VOID);
             for (offset, value) in out[row * BOX..(row + 1) * BOX].iter_mut().enumerate() {
                 cell[0] = (first[0] + offset as i32 - 1).clamp(0, self.last(0));
-                if cell[0].div_euclid(SIDE as i32) != block {
-                    block = cell[0].div_euclid(SIDE as i32);
-                    slot = self.blocks.slot_at(cell.map(|c| c.div_euclid(SIDE as i32)));
-                }
                 *value = limit;
+                let (slot, local) = self.blocks.locate(cell);
                 if slot != VOID {
-                    let local = cell.map(|c| c.rem_euclid(SIDE as i32) as usize);
-                    let sample = self.field.block(slot as usize)[crate::math::flatten(local, SIDE)];
+                    let sample = self.field.block(slot as usize)[local];
                     if sample < limit {
                         *value = sample.max(-limit);
                     }
@@ -84,9 +79,9 @@ impl<const D: usize> Lattice<'_, D> {
         let first = self.blocks.first_cell(slot);
         let belongs = |local: usize| {
             let offset = crate::math::unflatten::<D>(local, SIDE);
-            (0..D).all(|axis| first[axis] + offset[axis] as i32 <= self.last(axis))
+            (0..D).all(|axis| (0..=self.last(axis)).contains(&(first[axis] + offset[axis] as i32)))
         };
-        let whole = belongs(self.field.block_len() - 1);
+        let whole = belongs(0) && belongs(self.field.block_len() - 1);
         let (mut all, mut inside) = (0, 0);
         for (local, value) in self.field.block(slot).iter().enumerate() {
             let counts = whole || belongs(local);
