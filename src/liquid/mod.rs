@@ -10,6 +10,7 @@ mod reseed;
 mod sort;
 mod surface;
 mod transfer;
+mod volume;
 
 pub use advect::{MOST_CELLS, advect, collide};
 pub use emit::{Layout, drain, emit, seed};
@@ -19,3 +20,4 @@ pub use reseed::{Bounds, Reseeded, reseed};
 pub use sort::{CellRanges, Sorter};
 pub use surface::{KERNEL_CELLS, SurfaceScratch, rebuild_surface};
 pub use transfer::{grid_to_particles, particles_to_grid};
+pub use volume::{liquid_shares, measure_volume};

@@ -35,8 +35,8 @@ pub struct Reseeded {
 const HALO: Halo = Halo::new(1);
 const MOST: usize = halo_cells(HALO, 3);
 
-/// Adds and removes particles in the cells marked in `deep`, which are surrounded by liquid. Starved and crowded
-/// cells are rare, so this runs block by block in order.
+/// Adds particles to starved cells among those marked in `deep`, which are surrounded by liquid, and removes some from
+/// crowded cells anywhere. Both are rare, so this runs block by block in order.
 #[allow(clippy::too_many_arguments, reason = "what a particle needs to be born: place, field, bounds")]
 pub fn reseed<const D: usize>(
     particles: &mut Particles<D>,
@@ -54,7 +54,7 @@ pub fn reseed<const D: usize>(
     uneven.refill(blocks.slots(), |slot| {
         (0..cells).any(|cell| {
             let count = count(slot, cell);
-            (count < bounds.fewest || count > bounds.most) && is_deep(slot, cell)
+            count > bounds.most || (count < bounds.fewest && is_deep(slot, cell))
         })
     });
     let mut done = Reseeded::default();
@@ -65,15 +65,18 @@ pub fn reseed<const D: usize>(
             load_halo(blocks, &velocity[axis], slot, HALO, &mut faces[axis]);
         }
         let first = blocks.first_cell(slot);
-        for cell in (0..cells).filter(|&cell| is_deep(slot, cell)) {
+        for cell in 0..cells {
             let range = ranges.of_cells(slot, cell, cell);
             let count = range.len();
             if count > bounds.most {
                 particles.position[range.start + bounds.most..range.end].iter_mut().for_each(Particles::kill);
                 done.removed += count - bounds.most;
             }
+            if count >= bounds.fewest || !is_deep(slot, cell) {
+                continue;
+            }
             let offset = unflatten::<D>(cell, SIDE);
-            for new in count..bounds.fewest.max(count) {
+            for new in count..bounds.fewest {
                 let key = mix(salt ^ mix((slot * cells + cell) as u64) ^ ((new as u64) << 40));
                 let local: [f32; D] = std::array::from_fn(|k| {
                     offset[k] as f32 + 0.05 + 0.9 * hash_unit(key.wrapping_add(k as u64))

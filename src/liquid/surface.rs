@@ -45,7 +45,8 @@ impl SurfaceScratch {
     }
 }
 
-/// Computes the signed distance at cell centres, metres, cut off at the kernel's radius.
+/// Computes the signed distance at cell centres, metres, cut off at the kernel's radius. A full cell holds `per_cell`
+/// particles.
 pub fn rebuild_surface<const D: usize>(
     particles: &Particles<D>,
     ranges: &CellRanges,
@@ -53,6 +54,7 @@ pub fn rebuild_surface<const D: usize>(
     boundary: &Boundary<D>,
     surface: &mut Field<f32>,
     scratch: &mut SurfaceScratch,
+    per_cell: usize,
 ) {
     surface.resize(blocks.slot_count());
     scratch.occupied.resize(blocks.slot_count());
@@ -73,7 +75,7 @@ pub fn rebuild_surface<const D: usize>(
     for_each_block(blocks.slots(), (surface.parts(), scratch.deep.parts()), |slot, (surface, deep)| {
         let mut near = [0u8; SIDE * SIDE];
         spread(blocks, occupied, slot, &mut near, deep);
-        let mut view = BlockView::new(particles, ranges, blocks, boundary, profile, slot);
+        let mut view = BlockView::new(particles, ranges, blocks, boundary, profile, per_cell as f32, slot);
         for (row, &deep) in deep.iter().enumerate() {
             for x in 0..SIDE {
                 let (bit, cell) = (1u8 << x, row * SIDE + x);
@@ -138,6 +140,7 @@ struct BlockView<'a, const D: usize> {
     particles: &'a Particles<D>,
     ranges: &'a CellRanges,
     profile: &'a Profile,
+    per_cell: f32,
     around: &'a [u32],
     first: [i32; D],
     /// Wall distances at corners, when a wall is near.
@@ -151,6 +154,7 @@ impl<'a, const D: usize> BlockView<'a, D> {
         blocks: &'a Blocks<D>,
         boundary: &Boundary<D>,
         profile: &'a Profile,
+        per_cell: f32,
         slot: usize,
     ) -> Self {
         let walls = (boundary.nearness(slot) != Nearness::Clear).then(|| {
@@ -159,7 +163,7 @@ impl<'a, const D: usize> BlockView<'a, D> {
             corner
         });
         let around = blocks.around(slot);
-        BlockView { particles, ranges, profile, around, first: blocks.first_cell(slot), walls }
+        BlockView { particles, ranges, profile, per_cell, around, first: blocks.first_cell(slot), walls }
     }
 
     /// Signed distance of a cell's centre, in cells.
@@ -181,13 +185,19 @@ impl<'a, const D: usize> BlockView<'a, D> {
                 if slot == crate::grid::VOID as usize {
                     return;
                 }
-                for x in &self.particles.position[self.ranges.of_cells(slot, row + first, row + last)] {
-                    let arm: [f32; D] = std::array::from_fn(|k| x[k] - centre[k]);
-                    let r2 = arm.iter().map(|a| a * a).sum::<f32>() * (1.0 / (KERNEL_CELLS * KERNEL_CELLS));
-                    let fade = (1.0 - r2).max(0.0);
-                    let w = fade * fade * fade;
-                    weight += w;
-                    (0..D).for_each(|k| sum[k] += w * arm[k]);
+                for cell in row + first..=row + last {
+                    let crowd = self.ranges.of_cells(slot, cell, cell);
+                    // A crowd must not drown the cells around it: it counts as a full cell and no more.
+                    let share = (self.per_cell / crowd.len() as f32).min(1.0);
+                    for x in &self.particles.position[crowd] {
+                        let arm: [f32; D] = std::array::from_fn(|k| x[k] - centre[k]);
+                        let r2 =
+                            arm.iter().map(|a| a * a).sum::<f32>() * (1.0 / (KERNEL_CELLS * KERNEL_CELLS));
+                        let fade = (1.0 - r2).max(0.0);
+                        let w = share * fade * fade * fade;
+                        weight += w;
+                        (0..D).for_each(|k| sum[k] += w * arm[k]);
+                    }
                 }
             };
             let x = offset[0];

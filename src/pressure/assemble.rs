@@ -19,6 +19,8 @@ pub struct Problem<'a, const D: usize> {
     /// Velocity that gravity adds in this step, m/s. Added here in double precision, so that a liquid at rest stays
     /// at rest to the solver's tolerance and not only to that of the stored velocities.
     pub impulse: [Real; D],
+    /// Net outflow asked of every cell that lies at least one cell below the surface, m/s: a volume correction.
+    pub expansion: Real,
     /// Simulated seconds.
     pub time: Real,
 }
@@ -105,7 +107,8 @@ fn assemble_block<const D: usize>(
     }
     let clear = problem.boundary.nearness(slot) == Nearness::Clear;
     if clear && labels[..power(HALO.side, D)].iter().all(|&label| label == Label::Liquid) {
-        return assemble_interior(&faces, rows);
+        assemble_interior(&faces, rows);
+        return expand(problem, slot, label, rows);
     }
     let mut open = [[1f32; MOST]; D];
     if !clear {
@@ -151,6 +154,32 @@ fn assemble_block<const D: usize>(
         rows.area[local] = area;
         rows.rhs[local] = -outflow;
     }
+    expand(problem, slot, label, rows);
+}
+
+/// Adds the outflow that the volume correction asks for.
+fn expand<const D: usize>(
+    problem: &Problem<'_, D>,
+    slot: usize,
+    label: &Field<Label>,
+    rows: &mut Rows<'_, '_, D>,
+) {
+    if problem.expansion != 0.0 {
+        for (local, rhs) in rows.rhs.iter_mut().enumerate() {
+            *rhs += wanted_outflow(problem, label, slot, local);
+        }
+    }
+}
+
+/// Net outflow that a cell should have, m/s.
+pub(super) fn wanted_outflow<const D: usize>(
+    problem: &Problem<'_, D>,
+    label: &Field<Label>,
+    slot: usize,
+    local: usize,
+) -> Real {
+    let deep = problem.surface.block(slot)[local] <= -problem.blocks.grid().dx as f32;
+    if deep && label.block(slot)[local] == Label::Liquid { problem.expansion } else { 0.0 }
 }
 
 /// The common case: liquid all around, no wall, no surface. The uniform impulse cancels.

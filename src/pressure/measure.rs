@@ -3,10 +3,11 @@
 use crate::grid::{Field, SIDE, load_halo, sum_over_blocks};
 use crate::math::{Real, unflatten};
 
-use super::assemble::{HALO, MOST, wall_velocity};
+use super::assemble::{HALO, MOST, wall_velocity, wanted_outflow};
 use super::{Label, Problem, Projection};
 
-/// Largest and root-mean-square net outflow of the liquid cells, per cell volume and second.
+/// Largest and root-mean-square net outflow of the liquid cells, beyond what the volume correction asked for, per cell
+/// volume and second.
 pub fn divergence<const D: usize>(
     problem: &Problem<'_, D>,
     projection: &Projection<D>,
@@ -41,8 +42,9 @@ pub fn divergence<const D: usize>(
             }
         }
         let (mut most, mut squares) = (0f64, 0f64);
-        for (outflow, label) in outflow.iter().zip(projection.label.block(slot)) {
+        for (local, label) in projection.label.block(slot).iter().enumerate() {
             if *label == Label::Liquid {
+                let outflow = outflow[local] - wanted_outflow(problem, &projection.label, slot, local);
                 most = most.max(outflow.abs());
                 squares += outflow * outflow;
             }

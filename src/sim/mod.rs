@@ -8,6 +8,7 @@ mod simulation;
 mod state;
 mod step;
 mod survey;
+mod volume;
 
 pub use clock::StageTimes;
 pub use params::{
@@ -19,3 +20,4 @@ pub use setup::{Drain, Flow, LiquidBody, Setup, Source};
 pub use simulation::{MemoryReport, SimError, Simulation};
 pub use state::{Scratch, State};
 pub use step::StepReport;
+pub use volume::VolumeTarget;

@@ -6,7 +6,7 @@ use crate::liquid::{FaceMask, Particles, Sorter, SurfaceScratch};
 use crate::math::Real;
 use crate::pressure::Projection;
 
-use super::{Drain, Setup, Source};
+use super::{Drain, Setup, Source, VolumeTarget};
 
 /// All that is needed to go on after a restart.
 pub struct State<const D: usize> {
@@ -36,6 +36,10 @@ pub struct State<const D: usize> {
     pub sorter: Sorter<D>,
     /// Cells surrounded by liquid.
     pub surface_scratch: SurfaceScratch,
+    /// The volume to keep.
+    pub volume: VolumeTarget,
+    /// Particles that the last substep took out of crowded cells, still listed.
+    pub crowded: usize,
     /// Largest face velocity component, m/s.
     pub max_component: Real,
 }
@@ -72,6 +76,8 @@ impl<const D: usize> State<D> {
             projection: Projection::new(),
             sorter: Sorter::new(),
             surface_scratch: SurfaceScratch::new(D),
+            volume: VolumeTarget::default(),
+            crowded: 0,
             max_component: 0.0,
         }
     }

@@ -43,17 +43,23 @@ pub fn substep<const D: usize>(
     run_sources_and_drains(state, params);
     clock.lap("advect");
 
+    let (before, crowded) = (state.particles.len(), state.crowded);
     state.sorter.sort(&mut state.particles, &mut state.blocks, &state.walls, state.time);
+    // Particles taken out of crowds carried no volume; all others that vanished did.
+    let gone = before - state.particles.len() - crowded;
+    state.volume.remove_share(gone, before - crowded);
     clock.lap("sort");
     state.boundary.update(&state.blocks, &state.walls, state.time);
     clock.lap("boundary");
 
     transfer_to_grid(state, scratch);
     clock.lap("transfer");
-    rebuild_surface(state);
+    rebuild_surface(state, params);
     clock.lap("surface");
     label(state);
     clock.lap("label");
+    correct_volume(state, params, scratch, dt);
+    clock.lap("surface");
 
     let solve = project(state, params, scratch, dt, params.gravity, stop);
     clock.laps([
@@ -65,6 +71,7 @@ pub fn substep<const D: usize>(
     clock.lap("extrapolate");
 
     let reseeded = transfer_to_particles(state, params, scratch);
+    state.crowded = reseeded.removed;
     state.steps += 1;
     clock.lap("return");
     Ok(StepReport { dt, solve, reseeded })
@@ -79,8 +86,9 @@ pub fn prepare<const D: usize>(
     state.sorter.sort(&mut state.particles, &mut state.blocks, &state.walls, state.time);
     state.boundary.update(&state.blocks, &state.walls, state.time);
     transfer_to_grid(state, scratch);
-    rebuild_surface(state);
+    rebuild_surface(state, params);
     label(state);
+    state.volume.cells = measure_volume(state, scratch)[0];
     project(state, params, scratch, 1.0, 0.0, &AtomicBool::new(false));
     // That pressure belongs to no step: the first real solve starts from none.
     state.projection.forget_pressure();
@@ -118,7 +126,7 @@ fn transfer_to_grid<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<
     });
 }
 
-fn rebuild_surface<const D: usize>(state: &mut State<D>) {
+fn rebuild_surface<const D: usize>(state: &mut State<D>, params: &Params) {
     liquid::rebuild_surface(
         &state.particles,
         &state.sorter.ranges,
@@ -126,6 +134,7 @@ fn rebuild_surface<const D: usize>(state: &mut State<D>) {
         &state.boundary,
         &mut state.surface,
         &mut state.surface_scratch,
+        layout(params, 0).per_cell(D),
     );
 }
 
@@ -140,19 +149,6 @@ fn label<const D: usize>(state: &mut State<D>) {
     );
 }
 
-/// What the projection of the current state is about.
-pub(super) fn problem<'a, const D: usize>(
-    blocks: &'a Blocks<D>,
-    boundary: &'a crate::geometry::Boundary<D>,
-    walls: &'a crate::geometry::Walls<D>,
-    surface: &'a Field<f32>,
-    impulse: Real,
-    time: Real,
-) -> Problem<'a, D> {
-    let impulse = std::array::from_fn(|axis| if axis == 1 { -impulse } else { 0.0 });
-    Problem { blocks, boundary, walls, surface, impulse, time }
-}
-
 fn project<const D: usize>(
     state: &mut State<D>,
     params: &Params,
@@ -161,12 +157,10 @@ fn project<const D: usize>(
     gravity: Real,
     stop: &AtomicBool,
 ) -> Solved {
-    let State { blocks, boundary, walls, surface, velocity, projection, time, .. } = state;
-    let problem = problem(blocks, boundary, walls, surface, gravity * dt, *time);
     let solver = SolverParams {
         tolerance: params.tolerance,
         // The residual is a net outflow in m/s; over dx and times dt it is the compression in this substep.
-        floor: params.tolerance_floor * blocks.grid().dx / dt,
+        floor: params.tolerance_floor * state.blocks.grid().dx / dt,
         max_iterations: params.max_iterations as usize,
         preconditioner: match params.preconditioner {
             Preconditioner::Multigrid => PreconditionerKind::Multigrid,
@@ -176,7 +170,30 @@ fn project<const D: usize>(
         sweeps: params.sweeps as usize,
         warm_start: params.warm_start,
     };
+    let State { blocks, boundary, walls, surface, velocity, projection, volume, time, .. } = state;
+    let problem = Problem {
+        blocks,
+        boundary,
+        walls,
+        surface,
+        impulse: downward(gravity * dt),
+        expansion: volume.expansion,
+        time: *time,
+    };
     pressure::project(velocity, &mut scratch.valid, &problem, &solver, projection, dt, Some(stop))
+}
+
+fn downward<const D: usize>(amount: Real) -> [Real; D] {
+    std::array::from_fn(|axis| if axis == 1 { -amount } else { 0.0 })
+}
+
+fn measure_volume<const D: usize>(state: &State<D>, scratch: &mut Scratch<D>) -> [Real; 2] {
+    liquid::measure_volume(&state.blocks, &state.boundary, &state.surface, &mut scratch.partial)
+}
+
+fn correct_volume<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>, dt: Real) {
+    let measured = measure_volume(state, scratch);
+    state.volume.correct(measured, params.volume_correction, state.blocks.grid().dx, dt);
 }
 
 /// Fills the faces around the known ones.
@@ -269,7 +286,7 @@ pub(super) fn layout(params: &Params, salt: u64) -> Layout {
 fn run_sources_and_drains<const D: usize>(state: &mut State<D>, params: &Params) {
     let (time, layout) = (state.time, layout(params, state.steps));
     for source in state.sources.iter().filter(|source| (source.from..source.until).contains(&time)) {
-        liquid::emit(
+        let added = liquid::emit(
             &mut state.particles,
             &state.sorter.ranges,
             &state.blocks,
@@ -279,6 +296,7 @@ fn run_sources_and_drains<const D: usize>(state: &mut State<D>, params: &Params)
             &layout,
             time,
         );
+        state.volume.add(added as Real / layout.per_cell(D) as Real);
     }
     for drain in state.drains.iter().filter(|drain| (drain.from..drain.until).contains(&time)) {
         liquid::drain(&mut state.particles, state.blocks.grid(), &drain.shape);

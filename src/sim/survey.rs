@@ -1,19 +1,11 @@
 //! Measuring the state for the statistics.
 
 use crate::grid::{Field, SIDE, sum_over_blocks};
-use crate::liquid::Particles;
+use crate::liquid::{self, Particles};
 use crate::math::{Real, power, unflatten};
 use crate::pressure::{self, Label};
 
 use super::{CellCounts, Divergence, FrameReport, LiquidReport, Params, State};
-
-/// Share of a cell that is liquid, from its signed distance and the wall distances at its corners.
-fn liquid_share<const D: usize>(surface: f32, wall: f32, dx: f32) -> f32 {
-    // Exact where surface or wall lie along the grid, close elsewhere.
-    let below = (0.5 - surface / dx).clamp(0.0, 1.0);
-    let outside = (0.5 + wall).clamp(0.0, 1.0);
-    below * outside
-}
 
 /// Everything about the state that does not depend on how the frame went.
 pub(super) fn survey<const D: usize>(
@@ -23,14 +15,15 @@ pub(super) fn survey<const D: usize>(
     dt: Real,
 ) -> FrameReport {
     let grid = *state.blocks.grid();
-    let problem = super::step::problem(
-        &state.blocks,
-        &state.boundary,
-        &state.walls,
-        &state.surface,
-        params.gravity * dt,
-        state.time,
-    );
+    let problem = pressure::Problem {
+        blocks: &state.blocks,
+        boundary: &state.boundary,
+        walls: &state.walls,
+        surface: &state.surface,
+        impulse: [0.0; D],
+        expansion: state.volume.expansion,
+        time: state.time,
+    };
     let [max, rms] = pressure::divergence(&problem, &state.projection, &state.velocity, partial);
     FrameReport {
         time: state.time,
@@ -63,34 +56,14 @@ fn count_cells<const D: usize>(state: &State<D>) -> CellCounts {
 fn survey_liquid<const D: usize>(state: &State<D>, params: &Params, partial: &mut Vec<f64>) -> LiquidReport {
     let grid = *state.blocks.grid();
     let blocks = &state.blocks;
-    let corners = power(2, D);
-    // Liquid share of a block's cells, with what a caller wants to know of each.
+    // Sums something over the liquid, cell by cell, weighted by the share that is liquid.
     let sum = |partial: &mut Vec<f64>, of: &(dyn Fn(usize, [usize; D], usize) -> f64 + Sync)| {
         sum_over_blocks(blocks.slots(), partial, |slot| {
-            let surface = state.surface.block(slot);
-            let mut corner = [0f32; 1000];
-            let halo = crate::grid::Halo::new(1);
-            crate::grid::load_halo(blocks, &state.boundary.corner, slot, halo, &mut corner);
-            let mut total = 0.0;
-            for (local, &distance) in surface.iter().enumerate() {
-                if distance >= 0.5 * grid.dx as f32 {
-                    continue;
-                }
-                let cell = unflatten::<D>(local, SIDE);
-                let at = halo.index(cell.map(|c| c as i32));
-                let wall = (0..corners)
-                    .map(|c| {
-                        corner
-                            [at + (0..D).filter(|k| c & (1 << k) != 0).map(|k| halo.stride(k)).sum::<usize>()]
-                    })
-                    .sum::<f32>()
-                    / corners as f32;
-                let share = liquid_share::<D>(distance, wall, grid.dx as f32) as f64;
-                if share > 0.0 {
-                    total += share * of(slot, cell, local);
-                }
-            }
-            total
+            let mut shares = [0f32; SIDE * SIDE * SIDE];
+            let shares = &mut shares[..state.surface.block_len()];
+            liquid::liquid_shares(blocks, &state.boundary, &state.surface, slot, shares);
+            let wet = shares.iter().enumerate().filter(|(_, share)| **share > 0.0);
+            wet.map(|(local, &share)| share as f64 * of(slot, unflatten::<D>(local, SIDE), local)).sum()
         })
     };
     let cells = sum(partial, &|_, _, _| 1.0);

@@ -84,8 +84,8 @@ impl<const D: usize> Units<D> {
         let crossed = |unit: [i32; D]| {
             // At a wall the unit also holds lattice points that are air by definition.
             let first = grid.first_cell(unit);
-            let at_wall = (0..D)
-                .any(|axis| first[axis] < 0 || first[axis] + SIDE as i32 >= grid.cells[axis] as i32);
+            let at_wall =
+                (0..D).any(|axis| first[axis] < 0 || first[axis] + SIDE as i32 >= grid.cells[axis] as i32);
             let above = |corner: usize| {
                 let coords = std::array::from_fn(|axis| unit[axis] + (corner >> axis & 1) as i32);
                 contents[index(coords)]
