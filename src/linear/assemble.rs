@@ -21,7 +21,9 @@ pub struct Assembled {
 pub fn assemble<const D: usize>(system: &System<'_, D>) -> Assembled {
     let cells = block_cells(D);
     let mut shared_links: Vec<(u32, u32, f32)> = (0..system.shared.len())
-        .flat_map(|node| system.shared.links(node).map(move |(cell, link, _)| (cell as u32, node as u32, link)))
+        .flat_map(|node| {
+            system.shared.links(node).map(move |(cell, link, _)| (cell as u32, node as u32, link))
+        })
         .collect();
     shared_links.sort_by_key(|&(cell, node, _)| (cell, node));
     let shared_of = |cell: usize| {
@@ -44,7 +46,8 @@ pub fn assemble<const D: usize>(system: &System<'_, D>) -> Assembled {
                 _ => slot * cells + local + stride,
             };
             links[2 * axis] = (low, system.link[axis][slot * cells + local]);
-            links[2 * axis + 1] = (high, if high / cells == VOID as usize { 0.0 } else { system.link[axis][high] });
+            links[2 * axis + 1] =
+                (high, if high / cells == VOID as usize { 0.0 } else { system.link[axis][high] });
         }
         links
     };
@@ -54,9 +57,10 @@ pub fn assemble<const D: usize>(system: &System<'_, D>) -> Assembled {
     for &slot in system.live.as_slice() {
         for local in 0..cells {
             let cell = slot as usize * cells + local;
-            let diagonal = links_of(slot as usize, local).iter().map(|&(_, link)| f64::from(link)).sum::<f64>()
-                + f64::from(system.ground[cell])
-                + shared_of(cell).map(|&(_, _, link)| f64::from(link)).sum::<f64>();
+            let diagonal =
+                links_of(slot as usize, local).iter().map(|&(_, link)| f64::from(link)).sum::<f64>()
+                    + f64::from(system.ground[cell])
+                    + shared_of(cell).map(|&(_, _, link)| f64::from(link)).sum::<f64>();
             if diagonal > 0.0 {
                 row_of[cell] = rows.len() as u32;
                 rows.push(cell as u32);
@@ -85,9 +89,8 @@ pub fn assemble<const D: usize>(system: &System<'_, D>) -> Assembled {
                 entries.push((row_of[other] as usize, -f64::from(link)));
             }
         }
-        entries.extend(
-            shared_of(cell).map(|&(_, node, link)| (rows.len() + node as usize, -f64::from(link))),
-        );
+        entries
+            .extend(shared_of(cell).map(|&(_, node, link)| (rows.len() + node as usize, -f64::from(link))));
         finish(&mut entries);
     }
     for node in 0..system.shared.len() {

@@ -297,7 +297,11 @@ impl Coarsest {
             + (self.index_of.capacity() + self.to.capacity() + self.component.capacity()) * 4
             + self.steps.capacity() * size_of::<Step>()
             + (self.link.capacity() + self.values.capacity()) * 8
-            + work.links.iter().map(|links| links.capacity() * 16 + size_of::<Vec<(u32, f64)>>()).sum::<usize>()
+            + work
+                .links
+                .iter()
+                .map(|links| links.capacity() * 16 + size_of::<Vec<(u32, f64)>>())
+                .sum::<usize>()
             + (work.ground.capacity() + work.table.capacity() + work.queue.capacity()) * 8
             + work.gone.capacity()
             + work.merged.capacity() * 16

@@ -156,7 +156,8 @@ impl<const D: usize> Explicit<D> {
     pub fn contact_links(&self) -> impl Iterator<Item = (Node, usize, f32)> + '_ {
         let c = &self.contacts;
         (0..c.cell.len()).flat_map(move |i| {
-            (c.start[i] as usize..c.start[i + 1] as usize).map(move |j| (c.cell[i], c.to[j] as usize, c.link[j]))
+            (c.start[i] as usize..c.start[i + 1] as usize)
+                .map(move |j| (c.cell[i], c.to[j] as usize, c.link[j]))
         })
     }
 
@@ -218,7 +219,8 @@ impl<const D: usize> Explicit<D> {
     /// Residual of a node's row.
     pub fn residual(&self, node: usize, x: [&[Row<f32>]; 2]) -> f32 {
         if self.diagonal[node] > 0.0 {
-            (f64::from(self.b[node]) + self.pull(node, x) - self.diagonal[node] * f64::from(self.x[node])) as f32
+            (f64::from(self.b[node]) + self.pull(node, x) - self.diagonal[node] * f64::from(self.x[node]))
+                as f32
         } else {
             0.0
         }
@@ -231,8 +233,14 @@ impl<const D: usize> Explicit<D> {
             + self.merged.capacity()
             + (self.ground.capacity() + self.area.capacity() + self.x.capacity() + self.b.capacity()) * 4
             + (self.diagonal.capacity() + c.sum.capacity()) * 8
-            + (self.start.capacity() + self.to.capacity() + self.link.capacity() + self.link_area.capacity()) * 4
-            + (c.cell.capacity() + c.start.capacity() + c.to.capacity() + c.link.capacity() + c.base.capacity()) * 4
+            + (self.start.capacity() + self.to.capacity() + self.link.capacity() + self.link_area.capacity())
+                * 4
+            + (c.cell.capacity()
+                + c.start.capacity()
+                + c.to.capacity()
+                + c.link.capacity()
+                + c.base.capacity())
+                * 4
     }
 }
 

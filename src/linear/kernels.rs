@@ -218,8 +218,8 @@ pub(super) fn restrict<const D: usize>(
             let mut residual = [0.0; 8];
             for lane in 0..8 {
                 // Through the inverse, so that cells that are no unknowns give 0 whatever their neighbours hold.
-                residual[lane] = ((b[row][lane] + sum[lane]) * inverse[row][lane] - x[row][lane])
-                    * diagonal[row][lane];
+                residual[lane] =
+                    ((b[row][lane] + sum[lane]) * inverse[row][lane] - x[row][lane]) * diagonal[row][lane];
             }
             if let Some(keep) = keep {
                 for lane in 0..8 {
@@ -317,8 +317,8 @@ fn product<T: Copy + Into<f64>, const D: usize>(
             let links = &links[row * 2 * D..(row + 1) * 2 * D];
             for lane in 0..8 {
                 let g = |i: usize| f64::from(links[i][lane]);
-                let mut s =
-                    (g(0) * near[0][lane] + g(1) * near[1][lane]) + (g(2) * near[2][lane] + g(3) * near[3][lane]);
+                let mut s = (g(0) * near[0][lane] + g(1) * near[1][lane])
+                    + (g(2) * near[2][lane] + g(3) * near[3][lane]);
                 if D == 3 {
                     s += g(4) * near[4][lane] + g(5) * near[5][lane];
                 }
@@ -344,8 +344,7 @@ pub(super) fn energy<const D: usize>(
     let mut sums = [0.0; 8];
     with_links!(coefficients, links, {
         for row in 0..rows {
-            let product =
-                product(p[row], around, row, colour, coefficients.constant, links, diagonal[row]);
+            let product = product(p[row], around, row, colour, coefficients.constant, links, diagonal[row]);
             for lane in 0..8 {
                 sums[lane] += product[lane] * f64::from(p[row][lane]);
             }
@@ -383,8 +382,7 @@ pub(super) fn step<T: Copy + Into<f64>, const D: usize>(
     let (mut squares, mut max) = ([0.0; 8], [0.0f64; 8]);
     with_links!(coefficients, links, {
         for row in 0..rows {
-            let product =
-                product(p[row], around, row, colour, coefficients.constant, links, diagonal[row]);
+            let product = product(p[row], around, row, colour, coefficients.constant, links, diagonal[row]);
             for lane in 0..8 {
                 let value = r[row][lane] - alpha * product[lane];
                 r[row][lane] = value;

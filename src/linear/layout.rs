@@ -60,7 +60,11 @@ pub(super) fn split_row<T: Copy, const D: usize>(natural: &[Row<T>], colour: usi
 
 /// One row in natural order, from the two colours of a block.
 #[inline(always)]
-pub(super) fn join_row<T: Copy, const D: usize>(red: &[Row<T>], black: &[Row<T>], natural_row: usize) -> Row<T> {
+pub(super) fn join_row<T: Copy, const D: usize>(
+    red: &[Row<T>],
+    black: &[Row<T>],
+    natural_row: usize,
+) -> Row<T> {
     let rows = const { plane_rows(D) };
     let (z, y) = (natural_row / rows, natural_row % rows);
     let row = z / 2 * rows + y;

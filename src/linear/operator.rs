@@ -4,7 +4,7 @@
 //! through memory. Terms beyond the cell network (shared nodes) add to both in [`Vectors::energy`] and
 //! [`Vectors::step`]; any further symmetric term has its place there.
 
-use crate::grid::Field;
+use crate::grid::{Field, Slots, for_each_block};
 
 use super::explicit::paired_index;
 use super::kernels::{self, Around, Size};
@@ -269,11 +269,20 @@ pub(super) fn gather<const D: usize>(field: &Field<f64>, live: &[u32], out: &mut
     });
 }
 
-/// Copies back into the live blocks of a field.
-pub(super) fn scatter<const D: usize>(values: &[Row<f64>], live: &crate::grid::Slots, block_of: &[u32], field: &mut Field<f64>) {
+/// Copies back into a field; blocks that are not live become zero.
+pub(super) fn scatter<const D: usize>(
+    values: &[Row<f64>],
+    slots: &Slots,
+    block_of: &[u32],
+    field: &mut Field<f64>,
+) {
     let half = half_rows(D);
-    crate::grid::for_each_block(live, field.parts(), |slot, out| {
+    for_each_block(slots, field.parts(), |slot, out| {
         let block = block_of[slot] as usize;
+        if block == 0 {
+            out.fill(0.0);
+            return;
+        }
         let (red, black) = values[2 * block * half..2 * (block + 1) * half].split_at(half);
         for (row, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             *out = join_row::<_, D>(red, black, row);

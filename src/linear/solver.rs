@@ -57,7 +57,7 @@ impl<const D: usize> Solver<D> {
     /// Solves `A x = b` for the cells (`rhs`, `x`) and the shared nodes (`shared_rhs`, `shared_x`).
     ///
     /// `rhs` must be zero in cells that are no unknowns; components without ground get their mean subtracted from it.
-    /// `x` carries the first guess in and the answer out, in all live blocks; the others are left alone. `stop` ends the
+    /// `x` carries the first guess in and the answer out; it becomes zero in cells that are no unknowns. `stop` ends the
     /// solve after the iteration at hand.
     #[allow(clippy::too_many_arguments)]
     pub fn solve(
@@ -83,18 +83,17 @@ impl<const D: usize> Solver<D> {
         info.seconds_setup = clock.elapsed().as_secs_f64();
 
         let clock = Instant::now();
-        let live = system.live;
         self.load_rhs(system, rhs, shared_rhs);
         if info.closed_components > 0 {
             self.remove(Remove::Sum, system, info.closed_components);
-            scatter::<D>(&self.vectors.r, live, self.hierarchy.block_of(), rhs);
+            scatter::<D>(&self.vectors.r, system.live, self.hierarchy.block_of(), rhs);
             shared_rhs.copy_from_slice(&self.vectors.shared_r);
         }
         self.run(system, rhs, x, shared_rhs, shared_x, params, stop, &mut info);
         if info.closed_components > 0 {
             self.remove(Remove::Mean, system, info.closed_components);
         }
-        scatter::<D>(&self.vectors.x, live, self.hierarchy.block_of(), x);
+        scatter::<D>(&self.vectors.x, system.blocks.slots(), self.hierarchy.block_of(), x);
         shared_x.copy_from_slice(&self.vectors.shared_x);
         info.seconds_solve = clock.elapsed().as_secs_f64();
         info
@@ -247,7 +246,13 @@ impl<const D: usize> Solver<D> {
     }
 
     /// Sets `r` to `b − A x`.
-    fn true_residual(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared_rhs: &[f64], scale: f64) -> Size {
+    fn true_residual(
+        &mut self,
+        system: &System<'_, D>,
+        rhs: &Field<f64>,
+        shared_rhs: &[f64],
+        scale: f64,
+    ) -> Size {
         self.load_rhs(system, rhs, shared_rhs);
         self.vectors.subtract_product(self.hierarchy.finest_mut(), scale)
     }

@@ -66,8 +66,7 @@ impl Sums {
     /// Makes room for so many blocks, all zero.
     pub fn reset<const D: usize>(&mut self, blocks: usize) {
         let cells = blocks * block_cells(D);
-        for (values, len) in
-            [(&mut self.link, D * cells), (&mut self.ground, cells), (&mut self.area, cells)]
+        for (values, len) in [(&mut self.link, D * cells), (&mut self.ground, cells), (&mut self.area, cells)]
         {
             values.clear();
             values.resize(len, 0.0);

@@ -332,7 +332,10 @@ impl Splitter {
         self.collect_cell_links(fine, source, coarse, &mut crossing);
         self.collect_explicit_links(fine, coarse, h, &mut crossing);
         crossing.sort_unstable_by(|a, b| {
-            (a.from, a.to).cmp(&(b.from, b.to)).then(a.link.total_cmp(&b.link)).then(a.area.total_cmp(&b.area))
+            (a.from, a.to)
+                .cmp(&(b.from, b.to))
+                .then(a.link.total_cmp(&b.link))
+                .then(a.area.total_cmp(&b.area))
         });
         let mut half = std::mem::take(&mut self.half);
         half.clear();

@@ -227,41 +227,39 @@ impl Stencil {
         self.inverse[..rows].fill([if whole > 0.0 { (1.0 / whole) as f32 } else { 0.0 }; 8]);
 
         let owners = &self.owners;
-        let diagonals = |slot: usize, diagonal: &mut [Row<f32>], inverse: &mut [Row<f32>], sums: &mut [f64]| {
-            let block = owners[slot] as usize;
-            let mut high = [0.0f32; 512];
-            // Sums in natural order, then sorted by colour.
-            let mut natural = [0.0f64; 512];
-            for axis in 0..D {
-                high_links(source, topology, block, axis, &mut high);
-                for ((sum, &low), &high) in natural.iter_mut().zip(source.link(axis, block)).zip(&high) {
-                    *sum += f64::from(low) + f64::from(high);
+        let diagonals =
+            |slot: usize, diagonal: &mut [Row<f32>], inverse: &mut [Row<f32>], sums: &mut [f64]| {
+                let block = owners[slot] as usize;
+                let mut high = [0.0f32; 512];
+                // Sums in natural order, then sorted by colour.
+                let mut natural = [0.0f64; 512];
+                for axis in 0..D {
+                    high_links(source, topology, block, axis, &mut high);
+                    for ((sum, &low), &high) in natural.iter_mut().zip(source.link(axis, block)).zip(&high) {
+                        *sum += f64::from(low) + f64::from(high);
+                    }
                 }
-            }
-            for (sum, &ground) in natural.iter_mut().zip(source.ground(block)) {
-                *sum += f64::from(ground);
-            }
-            for row in 0..rows {
-                let (colour, row_in_half) = (row / half_rows(D), row % half_rows(D));
-                let values = super::layout::split_row::<f64, D>(
-                    natural.as_chunks::<8>().0,
-                    colour,
-                    row_in_half,
-                );
-                sums[row * 8..row * 8 + 8].copy_from_slice(&values);
-            }
-            for colour in 0..2 {
-                for (place, sum) in explicit.contacts_in(colour, block) {
-                    sums[colour * cells / 2 + place] += sum;
+                for (sum, &ground) in natural.iter_mut().zip(source.ground(block)) {
+                    *sum += f64::from(ground);
                 }
-            }
-            for ((diagonal, inverse), &sum) in
-                diagonal.as_flattened_mut().iter_mut().zip(inverse.as_flattened_mut()).zip(sums.iter())
-            {
-                *diagonal = sum as f32;
-                *inverse = if sum > 0.0 { (1.0 / sum) as f32 } else { 0.0 };
-            }
-        };
+                for row in 0..rows {
+                    let (colour, row_in_half) = (row / half_rows(D), row % half_rows(D));
+                    let values =
+                        super::layout::split_row::<f64, D>(natural.as_chunks::<8>().0, colour, row_in_half);
+                    sums[row * 8..row * 8 + 8].copy_from_slice(&values);
+                }
+                for colour in 0..2 {
+                    for (place, sum) in explicit.contacts_in(colour, block) {
+                        sums[colour * cells / 2 + place] += sum;
+                    }
+                }
+                for ((diagonal, inverse), &sum) in
+                    diagonal.as_flattened_mut().iter_mut().zip(inverse.as_flattened_mut()).zip(sums.iter())
+                {
+                    *diagonal = sum as f32;
+                    *inverse = if sum > 0.0 { (1.0 / sum) as f32 } else { 0.0 };
+                }
+            };
         let (diagonal, inverse) = (Cut(&mut self.diagonal[..len], rows), Cut(&mut self.inverse[..len], rows));
         if exact {
             each_block((diagonal, inverse, Cut(&mut self.exact[..len], rows)), |slot, (d, i, e)| {

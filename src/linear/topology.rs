@@ -16,13 +16,7 @@ pub(super) struct Topology<const D: usize> {
 
 impl<const D: usize> Default for Topology<D> {
     fn default() -> Self {
-        Topology {
-            coords: Vec::new(),
-            beside: Vec::new(),
-            low: [0; D],
-            extent: [0; D],
-            lookup: Vec::new(),
-        }
+        Topology { coords: Vec::new(), beside: Vec::new(), low: [0; D], extent: [0; D], lookup: Vec::new() }
     }
 }
 

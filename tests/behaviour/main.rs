@@ -1,1 +1,3 @@
 //! Behaviour tests, one module per room.
+
+mod linear;

@@ -1,0 +1,4 @@
+//! The linear solver.
+
+mod domain;
+mod large;
