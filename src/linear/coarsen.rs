@@ -174,10 +174,9 @@ fn sum_links<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: 
                     let at = unflatten::<D>(group, 4);
                     let target = (0..D).map(|a| (4 * (octant >> a & 1) + at[a]) * power(8, a)).sum::<usize>();
                     let here = kinds[cover * cells + target];
-                    let there = if target / stride % 8 > 0 {
-                        kinds[cover * cells + target - stride]
-                    } else {
-                        kinds[beside * cells + target + 7 * stride]
+                    let there = match target / stride % 8 {
+                        0 => kinds[beside * cells + target + 7 * stride],
+                        _ => kinds[cover * cells + target - stride],
                     };
                     let plain = kind::EMPTY + 1..kind::CAREFUL;
                     if plain.contains(&here) && plain.contains(&there) {

@@ -98,10 +98,10 @@ impl Coarsest {
                 let link = source.link(axis, block)[cell];
                 if link > 0.0 {
                     let stride = crate::math::power(8, axis);
-                    let low = if cell / stride % 8 > 0 {
-                        Node::cell::<D>(block, cell - stride)
-                    } else {
-                        Node::cell::<D>(level.topology.beside(block)[axis][0] as usize, cell + 7 * stride)
+                    let beside = level.topology.beside(block)[axis][0] as usize;
+                    let low = match cell / stride % 8 {
+                        0 => Node::cell::<D>(beside, cell + 7 * stride),
+                        _ => Node::cell::<D>(block, cell - stride),
                     };
                     let other = self.index_of[paired_index::<D>(low)] as usize;
                     connect(index, other, f64::from(link));

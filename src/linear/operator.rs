@@ -57,6 +57,14 @@ impl Vectors {
         self.shared_x.fill(0.0);
     }
 
+    /// `x += α p`, leaving `r` behind.
+    pub fn advance_x(&mut self, alpha: f64) {
+        kernels::advance(&mut self.x, alpha, &self.p);
+        for (x, &p) in self.shared_x.iter_mut().zip(&self.shared_p) {
+            *x += alpha * f64::from(p);
+        }
+    }
+
     /// Sets `x` to zero in cells that are no unknowns: a guess may come from an earlier system.
     pub fn clear_outside<const D: usize>(&mut self, level: &Level<D>) {
         let half = half_rows(D);

@@ -74,11 +74,7 @@ impl<const D: usize> Solver<D> {
         assert_eq!(shared_x.len(), system.shared.len(), "one value per shared node");
         let mut info = SolveInfo::default();
         let clock = Instant::now();
-        self.hierarchy.build(system);
-        if params.preconditioner == PreconditionerKind::IncompleteCholesky {
-            self.incomplete.build::<D>(&assemble(system), self.hierarchy.block_of());
-        }
-        self.vectors.reset(self.hierarchy.finest());
+        self.prepare(system, params);
         self.hierarchy.describe(&mut info);
         info.seconds_setup = clock.elapsed().as_secs_f64();
 
@@ -97,6 +93,33 @@ impl<const D: usize> Solver<D> {
         shared_x.copy_from_slice(&self.vectors.shared_x);
         info.seconds_solve = clock.elapsed().as_secs_f64();
         info
+    }
+
+    /// One application of the preconditioner, `z = M r`, for tests of its symmetry. Rounds to f32.
+    pub fn precondition(
+        &mut self,
+        system: &System<'_, D>,
+        r: (&Field<f64>, &[f64]),
+        z: (&mut Field<f64>, &mut [f64]),
+        params: &SolverParams,
+    ) {
+        self.prepare(system, params);
+        self.load_rhs(system, r.0, r.1);
+        self.vectors.round_residual(self.hierarchy.finest_mut(), 1.0);
+        self.apply_preconditioner(params);
+        self.vectors.clear_x();
+        self.vectors.redirect(self.hierarchy.finest(), 0.0);
+        self.vectors.advance_x(1.0);
+        scatter::<D>(&self.vectors.x, system.blocks.slots(), self.hierarchy.block_of(), z.0);
+        z.1.copy_from_slice(&self.vectors.shared_x);
+    }
+
+    fn prepare(&mut self, system: &System<'_, D>, params: &SolverParams) {
+        self.hierarchy.build(system);
+        if params.preconditioner == PreconditionerKind::IncompleteCholesky {
+            self.incomplete.build::<D>(&assemble(system), self.hierarchy.block_of());
+        }
+        self.vectors.reset(self.hierarchy.finest());
     }
 
     fn load_rhs(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared_rhs: &[f64]) {
@@ -190,7 +213,7 @@ impl<const D: usize> Solver<D> {
                 info.outcome = Outcome::Stopped;
                 break;
             }
-            let rho = self.precondition(params) / scale;
+            let rho = self.apply_preconditioner(params) / scale;
             let beta = if previous == 0.0 { 0.0 } else { rho / previous };
             previous = rho;
             self.vectors.redirect(self.hierarchy.finest(), beta);
@@ -258,7 +281,7 @@ impl<const D: usize> Solver<D> {
     }
 
     /// Sets the finest `x` from the finest `b`; returns their product.
-    fn precondition(&mut self, params: &SolverParams) -> f64 {
+    fn apply_preconditioner(&mut self, params: &SolverParams) -> f64 {
         match params.preconditioner {
             PreconditionerKind::Multigrid => self.hierarchy.cycle(params.sweeps.max(1)),
             PreconditionerKind::Jacobi => self.hierarchy.finest_mut().divide_by_diagonal(),

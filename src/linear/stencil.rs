@@ -174,7 +174,7 @@ impl Stencil {
                 let links = source.link(axis, block);
                 let inside = links.iter().enumerate().all(|(cell, &link)| {
                     link == constant
-                        || cell / stride % SIDE == 0
+                        || (cell / stride).is_multiple_of(SIDE)
                         || fits(link, bit(here, cell), bit(here, cell - stride))
                 });
                 inside
@@ -290,7 +290,7 @@ impl Stencil {
                         (0, 1)
                     } else if axis == D - 1 {
                         // The lower cell of a pair has its partner above it.
-                        if cell / power(SIDE, axis) % 2 == 0 { (3, 2) } else { (2, 3) }
+                        if (cell / power(SIDE, axis)).is_multiple_of(2) { (3, 2) } else { (2, 3) }
                     } else {
                         (4, 5)
                     };

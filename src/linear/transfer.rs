@@ -98,8 +98,8 @@ pub(super) fn restrict<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D
                 0,
             );
         }
-        for row in 0..2 * half {
-            b[row] = split_row::<_, D>(sums, row / half, row % half);
+        for (row, b) in b.iter_mut().enumerate() {
+            *b = split_row::<_, D>(sums, row / half, row % half);
         }
     });
     coarse.explicit.b.fill(0.0);
@@ -173,10 +173,10 @@ fn copy_to_colour<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>, colour
 pub(super) fn cover_of<const D: usize>(octant: [usize; D], local: usize) -> usize {
     let mut rest = local;
     let mut index = 0;
-    for axis in 0..D {
+    for (axis, part) in octant.iter().enumerate() {
         let coordinate = rest % 8;
         rest /= 8;
-        index += (4 * octant[axis] + coordinate / 2) * power(8, axis);
+        index += (4 * part + coordinate / 2) * power(8, axis);
     }
     debug_assert!(index < block_cells(D));
     index

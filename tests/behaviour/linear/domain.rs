@@ -219,6 +219,13 @@ impl<const D: usize> Domain<D> {
         }
     }
 
+    /// Changes the guess in all active blocks.
+    pub fn change_guess(&mut self, change: impl Fn(f64) -> f64) {
+        for &slot in self.blocks.slots().as_slice() {
+            self.x.block_mut(slot as usize).iter_mut().for_each(|x| *x = change(*x));
+        }
+    }
+
     /// Noise in all unknowns.
     pub fn random_rhs(&mut self, seed: u64) {
         self.rhs.as_mut_slice().fill(0.0);
