@@ -299,7 +299,14 @@ fn product<T: Copy + Into<f64>, const D: usize>(
     links: Option<&[Row<f32>]>,
     diagonal: Row<f64>,
 ) -> Row<f64> {
-    let near = neighbours(around, row, colour).map(|row| row.map(Into::<f64>::into));
+    let narrow = neighbours(around, row, colour);
+    // Plain loops: `array::map` would be compiled once, without the instruction sets of the caller.
+    let mut near = [[0.0f64; 8]; 6];
+    for side in 0..2 * D {
+        for lane in 0..8 {
+            near[side][lane] = narrow[side][lane].into();
+        }
+    }
     let mut out = [0.0; 8];
     match links {
         None => {

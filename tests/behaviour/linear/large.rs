@@ -67,3 +67,17 @@ fn tank_128() {
 fn tank_160() {
     time_tank(160, 0);
 }
+
+#[test]
+#[ignore = "for a profiler: one thread, many solves"]
+fn profile_128() {
+    let mut domain = tank::<3>(128, 0, 0);
+    domain.drop_rhs();
+    let params = SolverParams { warm_start: false, ..Default::default() };
+    let mut solver = Solver::new();
+    in_pool(1, || {
+        for _ in 0..20 {
+            domain.solve(&mut solver, &params);
+        }
+    });
+}
