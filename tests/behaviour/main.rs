@@ -5,3 +5,4 @@ mod export;
 mod geometry;
 mod scene;
 mod surface;
+mod linear;

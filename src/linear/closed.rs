@@ -1,0 +1,108 @@
+//! Components without ground: the right-hand side must sum to zero over each, and `x` is known up to a constant.
+//!
+//! Aggregates never join cells without a link, so a component is a node of the coarsest network, or of the level where
+//! nothing else was left of it. Its number travels down to the cells the way coarse values do.
+
+use super::coarsest::Coarsest;
+use super::layout::{Place, half_rows};
+use super::level::Level;
+use super::transfer;
+
+/// Sets the finest `x` to the number of each node's component, from 1; 0 where the component has a ground.
+/// Returns how many there are.
+pub(super) fn label<const D: usize>(levels: &mut [Level<D>], coarsest: &Coarsest) -> usize {
+    let Some((last, finer)) = levels.split_last_mut() else { return 0 };
+    let mut count = coarsest.closed;
+    coarsest.write_components(last);
+    name_closed(last, &mut count);
+    let mut coarse = last;
+    for fine in finer.iter_mut().rev() {
+        transfer::inject(fine, coarse);
+        name_closed(fine, &mut count);
+        coarse = fine;
+    }
+    count
+}
+
+/// How many components have no ground.
+pub(super) fn count<const D: usize>(levels: &[Level<D>], coarsest: &Coarsest) -> usize {
+    coarsest.closed + levels.iter().map(|level| level.closed.len()).sum::<usize>()
+}
+
+fn name_closed<const D: usize>(level: &mut Level<D>, count: &mut usize) {
+    for node in &level.closed {
+        *count += 1;
+        // f32 holds the number exactly up to 2^24.
+        match node.place() {
+            Place::Cell { colour, index } => level.x[colour].as_flattened_mut()[index] = *count as f32,
+            Place::Explicit(index) => level.explicit.x[index] = *count as f32,
+        }
+    }
+}
+
+/// Sums per component, in a fixed order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Means {
+    sum: Vec<f64>,
+    weight: Vec<f64>,
+}
+
+/// What is made to vanish over each component.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Remove {
+    /// The sum, by taking the same amount from every cell: for right-hand sides.
+    Sum,
+    /// The mean, by shifting all values alike: for solutions.
+    Mean,
+}
+
+impl Means {
+    /// Changes `values` (both colours of a block together) and `shared`; components are numbered by `level.x`. A shared
+    /// node counts as `weight` cells.
+    pub fn remove<const D: usize>(
+        &mut self,
+        what: Remove,
+        level: &Level<D>,
+        components: usize,
+        values: &mut [[f64; 8]],
+        shared: &mut [f64],
+        weight: impl Fn(usize) -> f64,
+    ) {
+        for list in [&mut self.sum, &mut self.weight] {
+            list.clear();
+            list.resize(components + 1, 0.0);
+        }
+        let half = half_rows(D);
+        let label = |row: usize, lane: usize| {
+            let (block, colour, at) = (row / (2 * half), row / half % 2, row % half);
+            level.x[colour][block * half + at][lane] as usize
+        };
+        for (row, values) in values.iter().enumerate().skip(2 * half) {
+            for (lane, value) in values.iter().enumerate() {
+                let component = label(row, lane);
+                self.sum[component] += value;
+                self.weight[component] += 1.0;
+            }
+        }
+        let first = level.explicit.ends[1];
+        let shared_label = |k: usize| level.explicit.x[first + k] as usize;
+        for (k, value) in shared.iter().enumerate() {
+            let each = if what == Remove::Mean { weight(k) } else { 1.0 };
+            self.sum[shared_label(k)] += each * value;
+            self.weight[shared_label(k)] += weight(k);
+        }
+        for (sum, weight) in self.sum.iter_mut().zip(&self.weight) {
+            *sum = if *weight > 0.0 { *sum / weight } else { 0.0 };
+        }
+        self.sum[0] = 0.0;
+        for (row, values) in values.iter_mut().enumerate().skip(2 * half) {
+            for (lane, value) in values.iter_mut().enumerate() {
+                *value -= self.sum[label(row, lane)];
+            }
+        }
+        for (k, value) in shared.iter_mut().enumerate() {
+            let each = if what == Remove::Sum { weight(k) } else { 1.0 };
+            *value -= each * self.sum[shared_label(k)];
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Builds the next coarser level.
+//!
+//! Inside each aggregate of 2^D cells the nodes that are linked to each other become one coarse node; nodes that are
+//! not stay apart. Nodes without any link to others need no coarse correction (a sweep solves their row) and are not
+//! carried on. Coefficients of the coarse network, between nodes A and B, with `L` = 2 for a node made of several
+//! finer ones and 1 otherwise, and `h` the spacing of the finer level:
+//! * cell–cell: sum of the crossing links times `2 / (L(A) + L(B))`: the distance has doubled where something merged;
+//! * ground and shared nodes: `Σ 1 / (1/c + h / (4 s))`, in series with a quarter cell, where something merged.
+
+use crate::math::{flatten, power, unflatten};
+
+use super::level::Level;
+use super::parallel::{Cut, each_block};
+use super::source::{Source, kind};
+use super::split::{Splitter, mark_careful};
+use super::stencil::mask_words;
+use crate::grid::block_cells;
+
+/// Working memory of [`coarsen`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Workshop {
+    /// Coarse cells that need the careful path, one bit each.
+    pub careful: Vec<u64>,
+    pub splitter: Splitter,
+}
+
+impl Workshop {
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.careful.capacity() * 8 + self.splitter.bytes()
+    }
+}
+
+/// A link in series with a quarter of a cell of width `h`, through a surface of size `area`.
+#[inline]
+pub(super) fn in_series(link: f32, area: f32, h: f32) -> f32 {
+    if link > 0.0 && area > 0.0 { 1.0 / (1.0 / link + h / (4.0 * area)) } else { link }
+}
+
+/// Sets `coarse` to the level above `fine`, whose coefficients are in `source` and whose cells are `h` wide.
+pub(super) fn coarsen<const D: usize, S: Source<D>>(
+    fine: &mut Level<D>,
+    source: &S,
+    coarse: &mut Level<D>,
+    h: f32,
+    workshop: &mut Workshop,
+) {
+    coarse.topology.cover(&fine.topology, &mut fine.transfer.parent);
+    let children = &mut fine.transfer.children;
+    children.clear();
+    children.resize(coarse.topology.len(), [0; 8]);
+    for block in 1..fine.topology.len() {
+        let octant = flatten(fine.topology.octant(block), 2);
+        children[fine.transfer.parent[block] as usize][octant] = block as u32;
+    }
+    coarse.sums.reset::<D>(coarse.topology.len());
+    mark_careful(fine, coarse.topology.len(), &mut workshop.careful);
+    aggregate(fine, source, coarse, h, &workshop.careful);
+    workshop.splitter.split(fine, source, coarse, h);
+    sum_links(fine, source, coarse);
+    workshop.splitter.link(fine, source, coarse, h);
+    let constant = fine.stencil.constant * power(2, D - 1) as f32 * 0.5;
+    coarse.stencil.build(&coarse.topology, &coarse.sums, &coarse.explicit, constant, false);
+    coarse.reserve_vectors();
+    coarse.take_stock();
+}
+
+/// Offsets of the 2^D cells of an aggregate inside a block, first axis in the lowest bit.
+pub(super) fn corner<const D: usize>(index: usize) -> usize {
+    (0..D).map(|axis| (index >> axis & 1) * power(8, axis)).sum()
+}
+
+/// Finds out what each coarse cell is made of, and sums its grounds.
+fn aggregate<const D: usize, S: Source<D>>(
+    fine: &Level<D>,
+    source: &S,
+    coarse: &mut Level<D>,
+    h: f32,
+    careful: &[u64],
+) {
+    let (cells, words, corners) = (block_cells(D), mask_words(D), power(2, D));
+    let sums = &mut coarse.sums;
+    let parts = (Cut(&mut sums.kind, cells), Cut(&mut sums.ground, cells), Cut(&mut sums.area, cells));
+    each_block(parts, |cover, (kinds, ground, area)| {
+        for (octant, &block) in fine.transfer.children[cover][..corners].iter().enumerate() {
+            let block = block as usize;
+            if block == 0 {
+                continue;
+            }
+            let uniform = fine.stencil.is_uniform(block);
+            let mask = |mask: &[u64], base: usize| {
+                (0..corners).fold(0u8, |bits, i| {
+                    let cell = base + corner::<D>(i);
+                    bits | ((mask[block * words + cell / 64] >> (cell % 64) & 1) as u8) << i
+                })
+            };
+            for group in 0..power(4, D) {
+                let at = unflatten::<D>(group, 4);
+                let target = (0..D).map(|a| (4 * (octant >> a & 1) + at[a]) * power(8, a)).sum::<usize>();
+                if careful[cover * words + target / 64] >> (target % 64) & 1 != 0 {
+                    kinds[target] = kind::CAREFUL;
+                    continue;
+                }
+                if uniform {
+                    kinds[target] = kind::MERGED;
+                    continue;
+                }
+                let base = (0..D).map(|a| 2 * at[a] * power(8, a)).sum::<usize>();
+                let linked = mask(&fine.stencil.linked, base);
+                if linked == 0 {
+                    continue;
+                }
+                if linked != mask(&fine.stencil.live, base)
+                    || !is_connected::<D, S>(source, block, base, linked)
+                {
+                    kinds[target] = kind::CAREFUL;
+                    continue;
+                }
+                let merged = linked.count_ones() > 1;
+                kinds[target] = if merged { kind::MERGED } else { kind::SINGLE };
+                for i in 0..corners {
+                    let cell = base + corner::<D>(i);
+                    let (d, s) = (source.ground(block)[cell], source.area(block)[cell]);
+                    ground[target] += if merged { in_series(d, s, h) } else { d };
+                    area[target] += s;
+                }
+            }
+        }
+    });
+}
+
+/// Whether the cells of an aggregate given by `mask` hang together by links inside it.
+fn is_connected<const D: usize, S: Source<D>>(source: &S, block: usize, base: usize, mask: u8) -> bool {
+    let mut edges = [0u8; 12];
+    let mut count = 0;
+    for axis in 0..D {
+        let links = source.link(axis, block);
+        for i in (0..power(2, D)).filter(|i| i >> axis & 1 == 1) {
+            if links[base + corner::<D>(i)] > 0.0 {
+                edges[count] = 1 << i | 1 << (i ^ 1 << axis);
+                count += 1;
+            }
+        }
+    }
+    let mut reached = mask & mask.wrapping_neg();
+    loop {
+        let before = reached;
+        for &edge in &edges[..count] {
+            if edge & reached != 0 {
+                reached |= edge;
+            }
+        }
+        if reached == before {
+            return reached == mask;
+        }
+    }
+}
+
+/// Sums the links between neighbouring coarse cells, except where one of them needs the careful path.
+fn sum_links<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: &mut Level<D>) {
+    let (cells, corners) = (block_cells(D), power(2, D));
+    let (kinds, topology) = (&coarse.sums.kind, &coarse.topology);
+    each_block((Cut(&mut coarse.sums.link, D * cells),), |cover, (links,)| {
+        for (octant, &block) in fine.transfer.children[cover][..corners].iter().enumerate() {
+            let block = block as usize;
+            if block == 0 {
+                continue;
+            }
+            for axis in 0..D {
+                let stride = power(8, axis);
+                let beside = topology.beside(cover)[axis][0] as usize;
+                let fine_links = source.link(axis, block);
+                for group in 0..power(4, D) {
+                    let at = unflatten::<D>(group, 4);
+                    let target = (0..D).map(|a| (4 * (octant >> a & 1) + at[a]) * power(8, a)).sum::<usize>();
+                    let here = kinds[cover * cells + target];
+                    let there = match target / stride % 8 {
+                        0 => kinds[beside * cells + target + 7 * stride],
+                        _ => kinds[cover * cells + target - stride],
+                    };
+                    let plain = kind::EMPTY + 1..kind::CAREFUL;
+                    if plain.contains(&here) && plain.contains(&there) {
+                        let base = (0..D).map(|a| 2 * at[a] * power(8, a)).sum::<usize>();
+                        let sum = (0..corners)
+                            .filter(|i| i >> axis & 1 == 0)
+                            .map(|i| fine_links[base + corner::<D>(i)])
+                            .sum::<f32>();
+                        links[axis * cells + target] = sum * (2.0 / f32::from(here + there));
+                    }
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,188 @@
+//! The levels, from the system down to a network small enough to solve exactly.
+
+use crate::grid::block_cells;
+use crate::math::power;
+
+use super::closed;
+use super::coarsen::{Workshop, coarsen};
+use super::coarsest::Coarsest;
+use super::cycle::cycle;
+use super::explicit::HalfLink;
+use super::layout::Node;
+use super::level::Level;
+use super::parallel::{Cut, each_block};
+use super::params::SolveInfo;
+use super::source::Finest;
+use super::system::System;
+
+/// With so few nodes left, the rest is solved exactly.
+const FEW_NODES: usize = 64;
+/// The same when all nodes lie in a box with so many cells along each axis: further aggregates would be whole mazes.
+const FEW_CELLS: i32 = 4;
+/// A step that keeps more than this share of the nodes has met its end: only separate parts are left.
+const KEPT: f64 = 0.8;
+const MAX_LEVELS: usize = 24;
+
+/// A system and its coarser images.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hierarchy<const D: usize> {
+    levels: Vec<Level<D>>,
+    depth: usize,
+    coarsest: Coarsest,
+    workshop: Workshop,
+    block_of: Vec<u32>,
+    half_links: Vec<HalfLink>,
+    largest: Vec<f32>,
+}
+
+impl<const D: usize> Hierarchy<D> {
+    /// Reads a system and builds all levels.
+    pub fn build(&mut self, system: &System<'_, D>) {
+        let source = Finest(system);
+        self.read(system);
+        self.depth = 1;
+        let mut h = 1.0;
+        while self.depth < MAX_LEVELS && !self.is_small() {
+            if self.levels.len() == self.depth {
+                self.levels.push(Level::default());
+            }
+            let (fine, coarse) = self.levels[self.depth - 1..].split_at_mut(1);
+            let (fine, coarse) = (&mut fine[0], &mut coarse[0]);
+            if self.depth == 1 {
+                coarsen(fine, &source, coarse, h, &mut self.workshop);
+            } else {
+                let sums = std::mem::take(&mut fine.sums);
+                coarsen(fine, &sums, coarse, h, &mut self.workshop);
+                fine.sums = sums;
+            }
+            let done = coarse.linked as f64 > KEPT * fine.linked as f64;
+            self.depth += 1;
+            h *= 2.0;
+            if done {
+                break;
+            }
+        }
+        let last = &self.levels[self.depth - 1];
+        if self.depth == 1 {
+            self.coarsest.build(last, &source);
+        } else {
+            self.coarsest.build(last, &last.sums);
+        }
+    }
+
+    /// The finest level: its network is the system's.
+    fn read(&mut self, system: &System<'_, D>) {
+        if self.levels.is_empty() {
+            self.levels.push(Level::default());
+        }
+        let level = &mut self.levels[0];
+        level.topology.read(system.blocks, system.live, &mut self.block_of);
+        level.explicit.clear();
+        level.explicit.count = system.shared.len();
+        level.explicit.ground.resize(system.shared.len(), 0.0);
+        level.explicit.area.resize(system.shared.len(), 0.0);
+        self.half_links.clear();
+        for node in 0..system.shared.len() {
+            for (cell, link, area) in system.shared.links(node) {
+                let block = self.block_of[cell / block_cells(D)] as usize;
+                assert!(block != 0, "shared node {node} is linked to cell {cell} outside the live blocks");
+                let (from, to) = (Node::cell::<D>(block, cell % block_cells(D)), Node::explicit(node));
+                self.half_links.push(HalfLink { from, to, link, area });
+                self.half_links.push(HalfLink { from: to, to: from, link, area });
+            }
+        }
+        level.explicit.connect(&mut self.half_links);
+
+        // Whole links are the largest ones: partly covered faces only weaken them.
+        let live = system.live.as_slice();
+        self.largest.clear();
+        self.largest.resize(level.topology.len(), 0.0);
+        each_block((Cut(&mut self.largest, 1),), |block, (largest,)| {
+            let slot = live[block - 1] as usize;
+            for field in system.link {
+                let mut lanes = [0.0f32; 16];
+                for values in field.block(slot).as_chunks::<16>().0 {
+                    for (lane, &value) in lanes.iter_mut().zip(values) {
+                        *lane = if value > *lane { value } else { *lane };
+                    }
+                }
+                largest[0] = lanes.into_iter().fold(largest[0], f32::max);
+            }
+        });
+        let whole = self.largest.iter().copied().fold(0.0, f32::max);
+        level.stencil.build(&level.topology, &Finest(system), &level.explicit, whole, true);
+        level.reserve_vectors();
+        level.take_stock();
+    }
+
+    fn is_small(&self) -> bool {
+        let level = &self.levels[self.depth - 1];
+        if level.linked <= FEW_NODES {
+            return true;
+        }
+        let linked = &level.stencil.linked;
+        let cells = linked.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        if cells > power(FEW_CELLS as usize, D) {
+            return false;
+        }
+        let (mut low, mut high) = ([i32::MAX; D], [i32::MIN; D]);
+        let mut include = |position: [i32; D]| {
+            low = std::array::from_fn(|a| low[a].min(position[a]));
+            high = std::array::from_fn(|a| high[a].max(position[a]));
+        };
+        level.explicit.position.iter().for_each(|&position| include(position));
+        let words = super::stencil::mask_words(D);
+        for (index, &word) in linked.iter().enumerate() {
+            for bit in (0..64).filter(|bit| word >> bit & 1 != 0) {
+                let first = level.topology.coords(index / words).map(|c| c * 8);
+                let offset = crate::math::unflatten::<D>(index % words * 64 + bit, 8);
+                include(std::array::from_fn(|a| first[a] + offset[a] as i32));
+            }
+        }
+        (0..D).all(|a| high[a] - low[a] < FEW_CELLS)
+    }
+
+    /// The system's own level.
+    pub fn finest(&self) -> &Level<D> {
+        &self.levels[0]
+    }
+
+    /// The system's own level, to be changed.
+    pub fn finest_mut(&mut self) -> &mut Level<D> {
+        &mut self.levels[0]
+    }
+
+    /// The block of each slot, 0 where it is not live.
+    pub fn block_of(&self) -> &[u32] {
+        &self.block_of
+    }
+
+    /// Sets the finest `x` from the finest `b` by one V-cycle.
+    pub fn cycle(&mut self, sweeps: usize) {
+        cycle(&mut self.levels[..self.depth], &mut self.coarsest, sweeps);
+    }
+
+    /// Sets the finest `x` to component numbers; see [`closed::label`].
+    pub fn label_components(&mut self) -> usize {
+        closed::label(&mut self.levels[..self.depth], &self.coarsest)
+    }
+
+    /// Reports sizes.
+    pub fn describe(&self, info: &mut SolveInfo) {
+        let levels = &self.levels[..self.depth];
+        info.level_count = self.depth;
+        for (nodes, level) in info.levels.iter_mut().zip(levels) {
+            *nodes = level.nodes;
+        }
+        info.closed_components = closed::count(levels, &self.coarsest);
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.levels.iter().map(Level::bytes).sum::<usize>()
+            + self.coarsest.bytes()
+            + self.workshop.bytes()
+            + (self.block_of.capacity() + self.largest.capacity()) * 4
+            + self.half_links.capacity() * size_of::<HalfLink>()
+    }
+}

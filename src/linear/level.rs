@@ -1,0 +1,175 @@
+//! One level of the hierarchy: its network, its vectors, its sweeps.
+
+use crate::grid::block_cells;
+
+use super::explicit::Explicit;
+use super::kernels::{self, Around};
+use super::layout::{Node, Row, half_rows};
+use super::parallel::{Cut, each_block};
+use super::source::Sums;
+use super::stencil::Stencil;
+use super::topology::Topology;
+use super::transfer::Transfer;
+
+/// A network of links between cells and explicit nodes, with `A x = b` on it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Level<const D: usize> {
+    pub topology: Topology<D>,
+    pub stencil: Stencil,
+    pub explicit: Explicit<D>,
+    /// Coefficients in natural order; empty on the finest level, where the caller has them.
+    pub sums: Sums,
+    /// Values of each colour. Cells that are no unknowns hold 0.
+    pub x: [Vec<Row<f32>>; 2],
+    /// Right-hand side, both colours of a block together. At contacts it includes the explicit nodes' part.
+    pub b: Vec<Row<f32>>,
+    /// To the next coarser level.
+    pub transfer: Transfer,
+    /// Nodes that are a whole component without ground: their row is zero.
+    pub closed: Vec<Node>,
+    /// Unknowns.
+    pub nodes: usize,
+    /// Unknown cells with a link to another cell, extras with any link.
+    pub linked: usize,
+}
+
+impl<const D: usize> Level<D> {
+    /// Makes room for the vectors; the absent block is zero.
+    pub fn reserve_vectors(&mut self) {
+        let rows = half_rows(D) * self.topology.len();
+        for x in &mut self.x {
+            super::stencil::grow(x, rows);
+            x[..half_rows(D)].fill([0.0; 8]);
+        }
+        super::stencil::grow(&mut self.b, 2 * rows);
+    }
+
+    /// One pass over the cells of a colour.
+    fn relax_cells(&mut self, colour: usize) {
+        let half = half_rows(D);
+        let (topology, stencil, b) = (&self.topology, &self.stencil, &self.b);
+        let [red, black] = &mut self.x;
+        let (own, other) = if colour == 0 { (red, &*black) } else { (black, &*red) };
+        each_block((Cut(own, half),), |block, (x,)| {
+            let start = 2 * block * half + colour * half;
+            kernels::relax(
+                x,
+                &b[start..start + half],
+                &Around::new(other, half, 0, topology, block),
+                &stencil.of::<D>(block, colour),
+                colour,
+            );
+        });
+    }
+
+    /// One pass over the cells and the extra nodes of a colour.
+    fn relax_colour(&mut self, colour: usize) {
+        if self.explicit.has_contacts() {
+            self.explicit.refresh(&mut self.b, colour, |_, _| {});
+        }
+        self.relax_cells(colour);
+        let ends = [0, self.explicit.ends[0], self.explicit.ends[1]];
+        self.explicit.relax(ends[colour]..ends[colour + 1], [&self.x[0], &self.x[1]]);
+    }
+
+    fn relax_shared(&mut self) {
+        self.explicit.relax(self.explicit.shared(), [&self.x[0], &self.x[1]]);
+    }
+
+    /// Sweeps from zero: red, black, shared nodes, and again.
+    pub fn sweep_down(&mut self, sweeps: usize) {
+        let half = half_rows(D);
+        let (stencil, b) = (&self.stencil, &self.b);
+        each_block((Cut(&mut self.x[0], half),), |block, (x,)| {
+            kernels::relax_first(x, &b[2 * block * half..], stencil.of::<D>(block, 0).inverse);
+        });
+        self.explicit.x.fill(0.0);
+        self.explicit.take_base(&self.b);
+        for node in 0..self.explicit.ends[0] {
+            let diagonal = self.explicit.diagonal[node];
+            self.explicit.x[node] =
+                if diagonal > 0.0 { (f64::from(self.explicit.b[node]) / diagonal) as f32 } else { 0.0 };
+        }
+        self.relax_colour(1);
+        self.relax_shared();
+        for _ in 1..sweeps {
+            self.relax_colour(0);
+            self.relax_colour(1);
+            self.relax_shared();
+        }
+    }
+
+    /// The reverse of the sweeps of [`Self::sweep_down`], from the values at hand.
+    pub fn sweep_up(&mut self, sweeps: usize) {
+        for _ in 0..sweeps {
+            self.relax_shared();
+            self.relax_colour(1);
+            self.relax_colour(0);
+        }
+    }
+
+    /// Sets `x` to `b` over the diagonal.
+    pub fn divide_by_diagonal(&mut self) {
+        let half = half_rows(D);
+        let (stencil, b) = (&self.stencil, &self.b);
+        for (colour, x) in self.x.iter_mut().enumerate() {
+            each_block((Cut(x, half),), |block, (x,)| {
+                let start = (2 * block + colour) * half;
+                kernels::relax_first(x, &b[start..], stencil.of::<D>(block, colour).inverse);
+            });
+        }
+        let explicit = &mut self.explicit;
+        for ((x, &b), &diagonal) in explicit.x.iter_mut().zip(&explicit.b).zip(&explicit.diagonal) {
+            *x = if diagonal > 0.0 { (f64::from(b) / diagonal) as f32 } else { 0.0 };
+        }
+    }
+
+    /// Residual of one red cell.
+    pub fn red_residual(&self, cell: Node) -> f32 {
+        let cells = block_cells(D) / 2;
+        let half = half_rows(D);
+        let (block, place) = (cell.0 as usize / cells, cell.0 as usize % cells);
+        kernels::residual_row(
+            &self.x[0][block * half..(block + 1) * half],
+            &self.b[2 * block * half..(2 * block + 1) * half],
+            &Around::new(&self.x[1], half, 0, &self.topology, block),
+            &self.stencil.of::<D>(block, 0),
+            0,
+            place / 8,
+        )[place % 8]
+    }
+
+    /// Counts nodes and finds closed components, once the network is in place.
+    pub fn take_stock(&mut self) {
+        let extras = 0..self.explicit.ends[1];
+        self.nodes = self.stencil.unknowns() + self.explicit.count;
+        self.linked = self.stencil.linked.iter().map(|word| word.count_ones() as usize).sum::<usize>()
+            + extras.clone().filter(|&e| self.explicit.links(e).next().is_some()).count();
+        self.closed.clear();
+        let words = super::stencil::mask_words(D);
+        for (index, (&live, kinds)) in
+            self.stencil.live.iter().zip(self.sums.kind.as_chunks::<64>().0).enumerate()
+        {
+            if live == u64::MAX {
+                continue;
+            }
+            for (bit, &kind) in kinds.iter().enumerate() {
+                if kind & 3 != 0 && live >> bit & 1 == 0 {
+                    self.closed.push(Node::cell::<D>(index / words, index % words * 64 + bit));
+                }
+            }
+        }
+        self.closed.extend(extras.filter(|&e| self.explicit.diagonal[e] == 0.0).map(Node::explicit));
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.topology.bytes()
+            + self.stencil.bytes()
+            + self.explicit.bytes()
+            + self.sums.bytes()
+            + self.transfer.bytes()
+            + (self.x[0].capacity() + self.x[1].capacity() + self.b.capacity()) * 32
+            + self.closed.capacity() * 4
+    }
+}

@@ -1,0 +1,39 @@
+//! Symmetric positive (semi-)definite systems on a block-sparse grid, solved by preconditioned conjugate gradients.
+//!
+//! The matrix is a network of links: `A = Σ g (e_a − e_b)(e_a − e_b)ᵀ + Σ d_i e_i e_iᵀ`, with a link `g` between
+//! neighbouring cells, a link `c` between a cell and a shared node (a node that touches many cells), and a ground `d`
+//! that ties a cell to zero. In goes a [`System`] with a right-hand side, out come `x` and a [`SolveInfo`].
+//!
+//! * [`Solver`]: conjugate gradients in f64, matrix-free; holds all scratch memory.
+//! * `hierarchy` and what it stands on (`level`, `transfer`, `coarsen`, `split`, `coarsest`, `cycle`): the
+//!   preconditioner, an f32 V-cycle over aggregates of 2^D cells that never join cells without a link between them.
+//! * `layout`, `stencil`, `kernels`: cells of a block sorted by colour, so that a red-black sweep is plain SIMD.
+//!
+//! All sums are taken per block and then in block order: results have the same bits for any number of threads.
+
+mod assemble;
+mod closed;
+mod coarsen;
+mod coarsest;
+mod cycle;
+mod explicit;
+mod hierarchy;
+mod incomplete;
+mod kernels;
+mod layout;
+mod level;
+mod operator;
+mod parallel;
+mod params;
+mod solver;
+mod source;
+mod split;
+mod stencil;
+mod system;
+mod topology;
+mod transfer;
+
+pub use assemble::{Assembled, assemble};
+pub use params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
+pub use solver::Solver;
+pub use system::{SharedNodes, System};

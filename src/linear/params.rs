@@ -1,0 +1,105 @@
+//! What a solve is asked for and what it reports.
+
+/// How the residual is turned into a search direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreconditionerKind {
+    /// One V-cycle over aggregates: the fast one.
+    Multigrid,
+    /// Division by the diagonal: a reference.
+    Jacobi,
+    /// Incomplete Cholesky factors without fill, rows in natural order, one thread: a reference.
+    IncompleteCholesky,
+}
+
+/// Settings of a solve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SolverParams {
+    /// Stop when the residual's norm is at most this times that of the compatible right-hand side. Default 1e-5.
+    pub tolerance: f64,
+    /// Also stop when no residual entry is larger than this. Default 0.
+    pub floor: f64,
+    /// Give up after so many iterations. Default 300.
+    pub max_iterations: usize,
+    /// Default multigrid.
+    pub preconditioner: PreconditionerKind,
+    /// Smoothing sweeps before and after each coarse correction, at least 1. Default 2.
+    pub sweeps: usize,
+    /// Whether `x` holds a guess to start from. Default true.
+    pub warm_start: bool,
+}
+
+impl Default for SolverParams {
+    fn default() -> Self {
+        SolverParams {
+            tolerance: 1e-5,
+            floor: 0.0,
+            max_iterations: 300,
+            preconditioner: PreconditionerKind::Multigrid,
+            sweeps: 2,
+            warm_start: true,
+        }
+    }
+}
+
+/// Why a solve ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The tolerance or the floor was reached.
+    Converged,
+    /// The start was good enough (or there was nothing to solve).
+    AlreadySolved,
+    /// The iteration limit came first.
+    IterationLimit,
+    /// The residual stopped falling.
+    Stalled,
+    /// A number in the system, or computed from it, was not finite. `x` is then zero.
+    NonFinite,
+    /// The caller asked to stop.
+    Stopped,
+}
+
+/// What a solve did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SolveInfo {
+    /// Iterations made.
+    pub iterations: usize,
+    /// `‖b − A x‖ / ‖b‖`, computed afresh from the final `x`; 0 when `b` is zero.
+    pub relative_residual: f64,
+    /// Whether that meets the tolerance or the floor.
+    pub converged: bool,
+    /// Why the solve ended.
+    pub outcome: Outcome,
+    /// Wall time for reading the system and building the preconditioner.
+    pub seconds_setup: f64,
+    /// Wall time for the iterations.
+    pub seconds_solve: f64,
+    /// Unknowns (level 0) and nodes of each coarser level; entries past `level_count` are 0.
+    pub levels: [usize; 24],
+    /// How many entries of `levels` are in use.
+    pub level_count: usize,
+    /// Connected components without any ground: there `x` is known up to a constant, and gets mean zero.
+    pub closed_components: usize,
+}
+
+impl Default for SolveInfo {
+    fn default() -> Self {
+        SolveInfo {
+            iterations: 0,
+            relative_residual: 0.0,
+            converged: true,
+            outcome: Outcome::AlreadySolved,
+            seconds_setup: 0.0,
+            seconds_solve: 0.0,
+            levels: [0; 24],
+            level_count: 0,
+            closed_components: 0,
+        }
+    }
+}
+
+impl SolveInfo {
+    /// Nodes per level, finest first.
+    pub fn nodes_per_level(&self) -> &[usize] {
+        &self.levels[..self.level_count]
+    }
+}

@@ -1,0 +1,292 @@
+//! Preconditioned conjugate gradients.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use crate::grid::Field;
+
+use super::assemble::assemble;
+use super::closed::{Means, Remove};
+use super::hierarchy::Hierarchy;
+use super::incomplete::IncompleteCholesky;
+use super::kernels::Size;
+use super::operator::{Vectors, gather, scatter};
+use super::params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
+use super::system::System;
+
+/// A solver with all its working memory, to be kept from one solve to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Solver<const D: usize> {
+    hierarchy: Hierarchy<D>,
+    vectors: Vectors,
+    means: Means,
+    incomplete: IncompleteCholesky,
+}
+
+/// Iterations without a new smallest residual after which a solve counts as stalled.
+const PATIENCE_MULTIGRID: usize = 30;
+const PATIENCE_REFERENCE: usize = 1000;
+
+/// The true residual may miss the tolerance by this much: rounding, not worth another iteration.
+const SLACK: f64 = 1.01;
+
+/// What has to be reached.
+struct Goal {
+    norm: f64,
+    residual: f64,
+    floor: f64,
+}
+
+impl Goal {
+    fn met(&self, size: Size, slack: f64) -> bool {
+        size.square.sqrt() <= self.residual * slack || size.max <= self.floor
+    }
+}
+
+impl<const D: usize> Solver<D> {
+    /// A solver that has not seen a system yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.hierarchy.bytes() + self.vectors.bytes() + self.incomplete.bytes()
+    }
+
+    /// Solves `A x = b` for the cells (`rhs`, `x`) and the shared nodes (`shared_rhs`, `shared_x`).
+    ///
+    /// `rhs` must be zero in cells that are no unknowns; components without ground get their mean subtracted from it.
+    /// `x` carries the first guess in and the answer out; it becomes zero in cells that are no unknowns. `stop` ends the
+    /// solve after the iteration at hand.
+    #[allow(clippy::too_many_arguments)]
+    pub fn solve(
+        &mut self,
+        system: &System<'_, D>,
+        rhs: &mut Field<f64>,
+        x: &mut Field<f64>,
+        shared_rhs: &mut [f64],
+        shared_x: &mut [f64],
+        params: &SolverParams,
+        stop: Option<&AtomicBool>,
+    ) -> SolveInfo {
+        assert_eq!(shared_rhs.len(), system.shared.len(), "one right-hand side per shared node");
+        assert_eq!(shared_x.len(), system.shared.len(), "one value per shared node");
+        let mut info = SolveInfo::default();
+        let clock = Instant::now();
+        self.prepare(system, params);
+        self.hierarchy.describe(&mut info);
+        info.seconds_setup = clock.elapsed().as_secs_f64();
+
+        let clock = Instant::now();
+        self.load_rhs(system, rhs, shared_rhs);
+        if info.closed_components > 0 {
+            self.remove(Remove::Sum, system, info.closed_components);
+            scatter::<D>(&self.vectors.r, system.live, self.hierarchy.block_of(), rhs);
+            shared_rhs.copy_from_slice(&self.vectors.shared_r);
+        }
+        self.run(system, rhs, x, shared_rhs, shared_x, params, stop, &mut info);
+        if info.closed_components > 0 {
+            self.remove(Remove::Mean, system, info.closed_components);
+        }
+        scatter::<D>(&self.vectors.x, system.blocks.slots(), self.hierarchy.block_of(), x);
+        shared_x.copy_from_slice(&self.vectors.shared_x);
+        info.seconds_solve = clock.elapsed().as_secs_f64();
+        info
+    }
+
+    /// One application of the preconditioner, `z = M r`, for tests of its symmetry. Rounds to f32.
+    pub fn precondition(
+        &mut self,
+        system: &System<'_, D>,
+        r: (&Field<f64>, &[f64]),
+        z: (&mut Field<f64>, &mut [f64]),
+        params: &SolverParams,
+    ) {
+        self.prepare(system, params);
+        self.load_rhs(system, r.0, r.1);
+        self.vectors.round_residual(self.hierarchy.finest_mut(), 1.0);
+        self.apply_preconditioner(params);
+        self.vectors.clear_x();
+        self.vectors.redirect(self.hierarchy.finest(), 0.0);
+        self.vectors.advance_x(1.0);
+        scatter::<D>(&self.vectors.x, system.blocks.slots(), self.hierarchy.block_of(), z.0);
+        z.1.copy_from_slice(&self.vectors.shared_x);
+    }
+
+    fn prepare(&mut self, system: &System<'_, D>, params: &SolverParams) {
+        self.hierarchy.build(system);
+        if params.preconditioner == PreconditionerKind::IncompleteCholesky {
+            self.incomplete.build::<D>(&assemble(system), self.hierarchy.block_of());
+        }
+        self.vectors.reset(self.hierarchy.finest());
+    }
+
+    fn load_rhs(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared_rhs: &[f64]) {
+        gather::<D>(rhs, system.live.as_slice(), &mut self.vectors.r);
+        self.vectors.shared_r.copy_from_slice(shared_rhs);
+    }
+
+    /// Makes sums of `r`, or means of `x`, vanish over the components without ground.
+    fn remove(&mut self, what: Remove, system: &System<'_, D>, components: usize) {
+        let found = self.hierarchy.label_components();
+        debug_assert_eq!(found, components);
+        let vectors = &mut self.vectors;
+        let (cells, shared) = match what {
+            Remove::Sum => (&mut vectors.r, &mut vectors.shared_r),
+            Remove::Mean => (&mut vectors.x, &mut vectors.shared_x),
+        };
+        let weight = |node| system.shared.weight(node);
+        self.means.remove(what, self.hierarchy.finest(), components, cells, shared, weight);
+    }
+
+    /// From a right-hand side in `r` to the answer in the vectors' `x`.
+    #[allow(clippy::too_many_arguments)]
+    fn run(
+        &mut self,
+        system: &System<'_, D>,
+        rhs: &Field<f64>,
+        x: &Field<f64>,
+        shared_rhs: &[f64],
+        shared_x: &[f64],
+        params: &SolverParams,
+        stop: Option<&AtomicBool>,
+        info: &mut SolveInfo,
+    ) {
+        let b = self.vectors.round_residual(self.hierarchy.finest_mut(), 1.0);
+        let norm = b.square.sqrt();
+        self.vectors.clear_x();
+        if norm == 0.0 {
+            return;
+        }
+        if !norm.is_finite() {
+            info.outcome = Outcome::NonFinite;
+            info.converged = false;
+            info.relative_residual = f64::NAN;
+            return;
+        }
+        let goal = Goal { norm, residual: params.tolerance * norm, floor: params.floor };
+        // A power of two, so that rounding to f32 neither overflows nor loses small right-hand sides.
+        let scale = (-norm.log2().round()).exp2();
+        let mut size = b;
+        if params.warm_start {
+            gather::<D>(x, system.live.as_slice(), &mut self.vectors.x);
+            self.vectors.shared_x.copy_from_slice(shared_x);
+            self.vectors.clear_outside(self.hierarchy.finest());
+            size = self.vectors.subtract_product(self.hierarchy.finest_mut(), scale);
+        }
+        // A guess worse than none, or not a number, is dropped.
+        if !params.warm_start || size.square.partial_cmp(&b.square) != Some(std::cmp::Ordering::Less) {
+            self.vectors.clear_x();
+            self.load_rhs(system, rhs, shared_rhs);
+            size = self.vectors.round_residual(self.hierarchy.finest_mut(), scale);
+        }
+        if goal.met(size, 1.0) {
+            info.relative_residual = size.square.sqrt() / norm;
+            return;
+        }
+        info.converged = false;
+        self.iterate(system, rhs, shared_rhs, params, stop, &goal, scale, info);
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn iterate(
+        &mut self,
+        system: &System<'_, D>,
+        rhs: &Field<f64>,
+        shared_rhs: &[f64],
+        params: &SolverParams,
+        stop: Option<&AtomicBool>,
+        goal: &Goal,
+        scale: f64,
+        info: &mut SolveInfo,
+    ) {
+        let patience = match params.preconditioner {
+            PreconditionerKind::Multigrid => PATIENCE_MULTIGRID,
+            _ => PATIENCE_REFERENCE,
+        };
+        let (mut previous, mut best, mut since_best) = (0.0, f64::INFINITY, 0);
+        let mut true_before = f64::INFINITY;
+        info.outcome = Outcome::IterationLimit;
+        while info.iterations < params.max_iterations {
+            if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                info.outcome = Outcome::Stopped;
+                break;
+            }
+            let rho = self.apply_preconditioner(params) / scale;
+            let beta = if previous == 0.0 { 0.0 } else { rho / previous };
+            previous = rho;
+            self.vectors.redirect(self.hierarchy.finest(), beta);
+            let energy = self.vectors.energy(self.hierarchy.finest());
+            if !(rho.is_finite() && energy.is_finite()) {
+                info.outcome = Outcome::NonFinite;
+                break;
+            }
+            if rho <= 0.0 || energy <= 0.0 {
+                info.outcome = Outcome::Stalled;
+                break;
+            }
+            let size = self.vectors.step(self.hierarchy.finest_mut(), rho / energy, scale);
+            info.iterations += 1;
+            if !size.square.is_finite() {
+                info.outcome = Outcome::NonFinite;
+                break;
+            }
+            if goal.met(size, 1.0) {
+                let found = self.true_residual(system, rhs, shared_rhs, scale);
+                info.relative_residual = found.square.sqrt() / goal.norm;
+                if goal.met(found, SLACK) {
+                    info.outcome = Outcome::Converged;
+                    info.converged = true;
+                    return;
+                }
+                if found.square.sqrt() > 0.5 * true_before {
+                    info.outcome = Outcome::Stalled;
+                    return;
+                }
+                // Rounding made the running residual drift: go on from the true one.
+                true_before = found.square.sqrt();
+                (previous, best, since_best) = (0.0, f64::INFINITY, 0);
+                continue;
+            }
+            if size.square < best {
+                (best, since_best) = (size.square, 0);
+            } else {
+                since_best += 1;
+                if since_best > patience {
+                    info.outcome = Outcome::Stalled;
+                    break;
+                }
+            }
+        }
+        let found = self.true_residual(system, rhs, shared_rhs, scale);
+        info.relative_residual = found.square.sqrt() / goal.norm;
+        info.converged = goal.met(found, SLACK);
+        if !found.square.is_finite() {
+            info.outcome = Outcome::NonFinite;
+            self.vectors.clear_x();
+        }
+    }
+
+    /// Sets `r` to `b − A x`.
+    fn true_residual(
+        &mut self,
+        system: &System<'_, D>,
+        rhs: &Field<f64>,
+        shared_rhs: &[f64],
+        scale: f64,
+    ) -> Size {
+        self.load_rhs(system, rhs, shared_rhs);
+        self.vectors.subtract_product(self.hierarchy.finest_mut(), scale)
+    }
+
+    /// Sets the finest `x` from the finest `b`; returns their product.
+    fn apply_preconditioner(&mut self, params: &SolverParams) -> f64 {
+        match params.preconditioner {
+            PreconditionerKind::Multigrid => self.hierarchy.cycle(params.sweeps.max(1)),
+            PreconditionerKind::Jacobi => self.hierarchy.finest_mut().divide_by_diagonal(),
+            PreconditionerKind::IncompleteCholesky => self.incomplete.apply(self.hierarchy.finest_mut()),
+        }
+        self.vectors.alignment(self.hierarchy.finest())
+    }
+}

@@ -1,0 +1,98 @@
+//! Where the coefficients of a level come from: the caller's fields, or the sums made by coarsening.
+
+use crate::grid::block_cells;
+
+use super::system::System;
+
+/// Coefficients per block of a level, in natural order. Block 0 is absent: all zero.
+pub(super) trait Source<const D: usize>: Sync {
+    /// Links to the low neighbours along an axis.
+    fn link(&self, axis: usize, block: usize) -> &[f32];
+    /// Grounds.
+    fn ground(&self, block: usize) -> &[f32];
+    /// Surfaces through which the grounds act.
+    fn area(&self, block: usize) -> &[f32];
+}
+
+/// The finest level: blocks are the live slots of a [`System`].
+pub(super) struct Finest<'a, const D: usize>(pub &'a System<'a, D>);
+
+impl<const D: usize> Finest<'_, D> {
+    #[inline]
+    fn slot(&self, block: usize) -> usize {
+        if block == 0 { 0 } else { self.0.live.as_slice()[block - 1] as usize }
+    }
+}
+
+impl<const D: usize> Source<D> for Finest<'_, D> {
+    #[inline]
+    fn link(&self, axis: usize, block: usize) -> &[f32] {
+        self.0.link[axis].block(self.slot(block))
+    }
+    #[inline]
+    fn ground(&self, block: usize) -> &[f32] {
+        self.0.ground.block(self.slot(block))
+    }
+    #[inline]
+    fn area(&self, block: usize) -> &[f32] {
+        self.0.ground_area.block(self.slot(block))
+    }
+}
+
+/// What a coarse cell is made of.
+pub(super) mod kind {
+    /// No node.
+    pub const EMPTY: u8 = 0;
+    /// One finer node.
+    pub const SINGLE: u8 = 1;
+    /// Several finer nodes joined.
+    pub const MERGED: u8 = 2;
+    /// Needs the careful path: several nodes in this place, or links to explicit nodes.
+    pub const CAREFUL: u8 = 4;
+}
+
+/// Coefficients of a coarse level.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sums {
+    /// `D` arrays per block.
+    pub link: Vec<f32>,
+    pub ground: Vec<f32>,
+    pub area: Vec<f32>,
+    /// See [`kind`].
+    pub kind: Vec<u8>,
+}
+
+impl Sums {
+    /// Makes room for so many blocks, all zero.
+    pub fn reset<const D: usize>(&mut self, blocks: usize) {
+        let cells = blocks * block_cells(D);
+        for (values, len) in [(&mut self.link, D * cells), (&mut self.ground, cells), (&mut self.area, cells)]
+        {
+            values.clear();
+            values.resize(len, 0.0);
+        }
+        self.kind.clear();
+        self.kind.resize(cells, kind::EMPTY);
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        (self.link.capacity() + self.ground.capacity() + self.area.capacity()) * 4 + self.kind.capacity()
+    }
+}
+
+impl<const D: usize> Source<D> for Sums {
+    #[inline]
+    fn link(&self, axis: usize, block: usize) -> &[f32] {
+        let cells = block_cells(D);
+        &self.link[(block * D + axis) * cells..(block * D + axis + 1) * cells]
+    }
+    #[inline]
+    fn ground(&self, block: usize) -> &[f32] {
+        &self.ground[block * block_cells(D)..(block + 1) * block_cells(D)]
+    }
+    #[inline]
+    fn area(&self, block: usize) -> &[f32] {
+        &self.area[block * block_cells(D)..(block + 1) * block_cells(D)]
+    }
+}

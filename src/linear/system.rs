@@ -1,0 +1,84 @@
+//! What a solve is given.
+
+use crate::grid::{Blocks, Field, Slots};
+
+/// Nodes that are linked to many cells, one list of links per node.
+#[derive(Clone, Debug, Default)]
+pub struct SharedNodes {
+    start: Vec<u32>,
+    cell: Vec<u32>,
+    link: Vec<f32>,
+    area: Vec<f32>,
+    weight: Vec<f64>,
+}
+
+impl SharedNodes {
+    /// Forgets all nodes, keeps the memory.
+    pub fn clear(&mut self) {
+        self.start.clear();
+        self.cell.clear();
+        self.link.clear();
+        self.area.clear();
+        self.weight.clear();
+    }
+
+    /// Begins a new node that counts as `weight` cells in the mean of a component.
+    pub fn push_node(&mut self, weight: f64) {
+        if self.start.is_empty() {
+            self.start.push(0);
+        }
+        self.start.push(self.cell.len() as u32);
+        self.weight.push(weight);
+    }
+
+    /// Links the last node to a cell (`slot · 8^D + local`) by `link > 0`, through a surface of size `area > 0`.
+    pub fn push_link(&mut self, cell: usize, link: f32, area: f32) {
+        self.cell.push(u32::try_from(cell).expect("cell indices fit into 32 bits"));
+        self.link.push(link);
+        self.area.push(area);
+        *self.start.last_mut().expect("a node was pushed before its links") = self.cell.len() as u32;
+    }
+
+    /// How many nodes.
+    pub fn len(&self) -> usize {
+        self.weight.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.weight.is_empty()
+    }
+
+    /// How many cells a node counts as.
+    pub fn weight(&self, node: usize) -> f64 {
+        self.weight[node]
+    }
+
+    /// The links of a node: cell, link, area.
+    pub fn links(&self, node: usize) -> impl Iterator<Item = (usize, f32, f32)> + '_ {
+        let range = self.start[node] as usize..self.start[node + 1] as usize;
+        range.map(|i| (self.cell[i] as usize, self.link[i], self.area[i]))
+    }
+}
+
+/// A symmetric network of links between the cells of a block-sparse grid.
+///
+/// The unknowns are the cells with a positive diagonal: the sum of a cell's links, ground and links to shared nodes.
+/// The f32 coefficients are the definition of the matrix; everything outside the preconditioner works in f64.
+#[derive(Clone, Copy)]
+pub struct System<'a, const D: usize> {
+    /// The blocks that all fields refer to.
+    pub blocks: &'a Blocks<D>,
+    /// Blocks that hold an unknown: a part of `blocks.slots()`, in the same order.
+    pub live: &'a Slots,
+    /// `link[axis][i] ≥ 0`: between cell `i` and its low neighbour along the axis. Nonzero only between unknowns;
+    /// zero in every block that is not live.
+    pub link: &'a [Field<f32>; D],
+    /// `ground[i] ≥ 0`: ties the cell to the value zero.
+    pub ground: &'a Field<f32>,
+    /// Size of the surface through which the ground acts, at least where `ground` is positive. The coarse levels
+    /// need it: a strong ground behind a small surface still holds a large aggregate only weakly.
+    pub ground_area: &'a Field<f32>,
+    /// Nodes that touch many cells.
+    pub shared: &'a SharedNodes,
+}

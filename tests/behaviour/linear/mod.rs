@@ -1,0 +1,6 @@
+//! The linear solver.
+
+mod domain;
+mod exact;
+mod large;
+mod shapes;
