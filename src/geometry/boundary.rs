@@ -207,23 +207,31 @@ fn sample_block<const D: usize>(
     open: &mut [&mut [f32]; D],
 ) {
     const NODES: usize = SIDE + 1;
+    // Solids whose poses are worked out together, without asking for memory.
+    const GROUP: usize = 8;
     let dx = blocks.grid().dx;
     let first = blocks.first_cell(slot);
     let (centre, _, reach) = reach(blocks, blocks.coords(slot));
     let mut node = [0f32; NODES * NODES * NODES];
     let node = &mut node[..power(NODES, D)];
-    // Solids out of reach of the block's centre cannot be within FAR of any of its corners.
-    let close = |solid: &&Solid<D>| solid.distance(&centre, time) <= reach;
     for (index, value) in node.iter_mut().enumerate() {
-        let offset = unflatten::<D>(index, NODES);
-        let x = Vector::from_fn(|axis, _| (first[axis] + offset[axis] as i32) as Real * dx);
-        let distance = walls
-            .solids
-            .iter()
-            .filter(close)
-            .map(|solid| solid.distance(&x, time))
-            .fold(walls.side_distance(&x), Real::min);
-        *value = ((distance / dx) as f32).clamp(-FAR, FAR);
+        let x =
+            Vector::from_fn(|axis, _| (first[axis] + unflatten::<D>(index, NODES)[axis] as i32) as Real * dx);
+        *value = ((walls.side_distance(&x) / dx) as f32).clamp(-FAR, FAR);
+    }
+    for group in walls.solids.chunks(GROUP) {
+        // Solids out of reach of the block's centre cannot be within FAR of any of its corners.
+        let near: [_; GROUP] = std::array::from_fn(|i| {
+            group.get(i).map(|solid| solid.at(time)).filter(|solid| solid.distance(&centre) <= reach)
+        });
+        for (index, value) in node.iter_mut().enumerate() {
+            let x = Vector::from_fn(|axis, _| {
+                (first[axis] + unflatten::<D>(index, NODES)[axis] as i32) as Real * dx
+            });
+            for solid in near.iter().flatten() {
+                *value = value.min(((solid.distance(&x) / dx) as f32).max(-FAR));
+            }
+        }
     }
     let stride: [usize; D] = std::array::from_fn(|axis| power(NODES, axis));
     for (local, corner) in corner.iter_mut().enumerate() {

@@ -21,7 +21,7 @@ pub use surface::{SurfaceMesh, extract_surface};
 
 use crate::math::{Real, Vector};
 
-/// A named obstacle that may move by a script.
+/// A named obstacle that may move by a script, appear and vanish.
 #[derive(Clone, Debug)]
 pub struct Solid<const D: usize> {
     /// How messages and panels call it.
@@ -30,17 +30,37 @@ pub struct Solid<const D: usize> {
     pub shape: Shape<D>,
     /// How it moves.
     pub motion: Motion<D>,
+    /// From when until when it is there, seconds.
+    pub present: [Real; 2],
 }
 
 impl<const D: usize> Solid<D> {
+    /// A solid that is always there.
+    pub fn new(name: impl Into<String>, shape: Shape<D>, motion: Motion<D>) -> Self {
+        Solid { name: name.into(), shape, motion, present: [0.0, Real::INFINITY] }
+    }
+
     /// The solid at one time. Asking this for many points is cheaper than asking the solid.
     pub fn at(&self, time: Real) -> PosedSolid<'_, D> {
-        PosedSolid { shape: &self.shape, pose: self.is_moving().then(|| self.motion.pose(time)) }
+        PosedSolid {
+            shape: &self.shape,
+            pose: self.motion.is_moving().then(|| self.motion.pose(time)),
+            present: self.is_present(time),
+        }
+    }
+
+    /// Whether it is there at a time.
+    pub fn is_present(&self, time: Real) -> bool {
+        (self.present[0]..self.present[1]).contains(&time)
     }
 
     /// Signed distance at a time, negative inside.
     pub fn distance(&self, x: &Vector<D>, time: Real) -> Real {
-        self.shape.distance(&self.motion.to_rest(x, time))
+        if self.is_present(time) {
+            self.shape.distance(&self.motion.to_rest(x, time))
+        } else {
+            Real::INFINITY
+        }
     }
 
     /// Velocity of the material point at `x`.
@@ -48,9 +68,9 @@ impl<const D: usize> Solid<D> {
         self.motion.velocity(x, time)
     }
 
-    /// Whether it ever moves.
+    /// Whether it ever moves, appears or vanishes.
     pub fn is_moving(&self) -> bool {
-        self.motion.is_moving()
+        self.motion.is_moving() || self.present != [0.0, Real::INFINITY]
     }
 }
 
@@ -59,12 +79,14 @@ impl<const D: usize> Solid<D> {
 pub struct PosedSolid<'a, const D: usize> {
     shape: &'a Shape<D>,
     pose: Option<Pose<D>>,
+    present: bool,
 }
 
 impl<const D: usize> PosedSolid<'_, D> {
     /// Signed distance, negative inside.
     pub fn distance(&self, x: &Vector<D>) -> Real {
         match &self.pose {
+            _ if !self.present => Real::INFINITY,
             Some(pose) => self.shape.distance(&pose.to_rest(x)),
             None => self.shape.distance(x),
         }

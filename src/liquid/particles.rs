@@ -35,14 +35,16 @@ impl<const D: usize> Particles<D> {
 
     /// Makes room for `more` particles without wasting memory on what will never come.
     pub fn reserve(&mut self, more: usize) {
-        let wanted = self.len() + more;
-        if wanted > self.position.capacity() {
-            // A little slack, so that a tap does not reallocate at every step.
-            let extra = wanted + wanted / 64 - self.len();
-            self.position.reserve_exact(extra);
-            self.velocity.reserve_exact(extra);
-            self.affine.iter_mut().for_each(|row| row.reserve_exact(extra));
+        // A little slack, so that a tap does not reallocate at every step.
+        fn reserve<T>(values: &mut Vec<T>, more: usize) {
+            let wanted = values.len() + more;
+            if wanted > values.capacity() {
+                values.reserve_exact(more + wanted / 64);
+            }
         }
+        reserve(&mut self.position, more);
+        reserve(&mut self.velocity, more);
+        self.affine.iter_mut().for_each(|row| reserve(row, more));
     }
 
     /// Adds a particle without rotation or shear.

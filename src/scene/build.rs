@@ -175,13 +175,15 @@ impl<const D: usize> Room<'_, D> {
         let read = |(index, item): (usize, &Field<'_>)| {
             let name = format!("solid {}", index + 1);
             if is_shape(item) {
-                return Ok(Solid { name, shape: read_shape(item, self.assets)?, motion: Motion::default() });
+                return Ok(Solid::new(name, read_shape(item, self.assets)?, Motion::default()));
             }
-            let solid = item.record(&["name", "shape", "motion"])?;
+            let solid = item.record(&["name", "shape", "motion", "from", "until"])?;
+            let (from, until) = solid.span()?;
             Ok(Solid {
                 name: solid.get("name").map_or(Ok(name), |field| field.text())?,
                 shape: read_shape(&solid.require("shape")?, self.assets)?,
                 motion: solid.get("motion").map_or(Ok(Motion::default()), |field| read_motion(&field))?,
+                present: [from, until],
             })
         };
         items.iter().enumerate().map(read).collect()

@@ -342,7 +342,7 @@ fn smooth_keys_start_and_end_at_rest_and_do_not_overshoot() {
 #[test]
 fn a_posed_solid_agrees_with_the_solid() {
     let shape = Shape::<3>::Box { min: vector(&[-1.0, -0.5, -0.2]), max: vector(&[1.0, 0.5, 0.2]) };
-    let solid = Solid { name: "paddle".into(), shape, motion: Motion::new(moves(3)) };
+    let solid = Solid::new("paddle", shape, Motion::new(moves(3)));
     assert!(solid.is_moving());
     for seed in 0..50 {
         let (x, time) = (point::<3>(seed), 3.0 * up_to_unit(seed));

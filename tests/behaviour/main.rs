@@ -3,6 +3,6 @@
 mod cli;
 mod export;
 mod geometry;
+mod linear;
 mod scene;
 mod surface;
-mod linear;
