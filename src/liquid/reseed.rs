@@ -1,8 +1,9 @@
 //! Keeping the particle count of interior cells bounded: starved cells get particles that move with the grid,
 //! crowded ones lose some.
 
+use crate::geometry::{Boundary, Nearness};
 use crate::grid::{Blocks, Field, Halo, SIDE, Slots, halo_cells, load_halo};
-use crate::math::{hash_unit, mix, unflatten};
+use crate::math::{hash_unit, mix, power, unflatten};
 
 use super::kernel::sample;
 use super::{CellRanges, Particles};
@@ -43,6 +44,7 @@ pub fn reseed<const D: usize>(
     ranges: &CellRanges,
     blocks: &Blocks<D>,
     velocity: &[Field<f32>; D],
+    boundary: &Boundary<D>,
     deep: &Field<u8>,
     bounds: Bounds,
     salt: u64,
@@ -65,6 +67,11 @@ pub fn reseed<const D: usize>(
             load_halo(blocks, &velocity[axis], slot, HALO, &mut faces[axis]);
         }
         let first = blocks.first_cell(slot);
+        let clear = boundary.nearness(slot) == Nearness::Clear;
+        let mut corner = [1f32; MOST];
+        if !clear {
+            load_halo(blocks, &boundary.corner, slot, HALO, &mut corner);
+        }
         for cell in 0..cells {
             let range = ranges.of_cells(slot, cell, cell);
             let count = range.len();
@@ -81,6 +88,10 @@ pub fn reseed<const D: usize>(
                 let local: [f32; D] = std::array::from_fn(|k| {
                     offset[k] as f32 + 0.05 + 0.9 * hash_unit(key.wrapping_add(k as u64))
                 });
+                // Half a particle's spacing from the wall at least: a cell that the wall cuts needs fewer particles.
+                if !clear && corner_sample(&corner, &local) < 0.25 {
+                    continue;
+                }
                 let speed = std::array::from_fn(|axis| sample(&faces[axis], &local, axis, HALO));
                 particles.push(std::array::from_fn(|k| local[k] + first[k] as f32), speed);
                 done.added += 1;
@@ -88,4 +99,18 @@ pub fn reseed<const D: usize>(
         }
     }
     done
+}
+
+/// Interpolates a value given at the corners of cells.
+fn corner_sample<const D: usize>(corner: &[f32; MOST], x: &[f32; D]) -> f32 {
+    let low = x.map(|x| x as i32);
+    let base = HALO.index(low);
+    (0..power(2, D))
+        .map(|c| {
+            let high = |k: usize| c & (1 << k) != 0;
+            let weight = |k: usize| if high(k) { x[k] - low[k] as f32 } else { 1.0 - x[k] + low[k] as f32 };
+            let at = base + (0..D).filter(|&k| high(k)).map(|k| HALO.stride(k)).sum::<usize>();
+            corner[at] * (0..D).map(weight).product::<f32>()
+        })
+        .sum()
 }

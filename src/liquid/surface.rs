@@ -23,7 +23,9 @@ pub const KERNEL_CELLS: f32 = 1.5;
 pub struct SurfaceScratch {
     /// Cells that hold particles: a byte is a row of eight along x.
     occupied: Field<u8>,
-    /// Cells whose 3^D surroundings all hold particles.
+    /// Cells that hold particles, or have no room for any because their centre is in or at a wall.
+    filled: Field<u8>,
+    /// Cells whose 3^D surroundings are all filled: there is no surface near.
     pub deep: Field<u8>,
     profile: Profile,
 }
@@ -34,6 +36,7 @@ impl SurfaceScratch {
         let rows = power(SIDE, dimension - 1);
         SurfaceScratch {
             occupied: Field::new(rows, 0),
+            filled: Field::new(rows, 0),
             deep: Field::new(rows, 0),
             profile: Profile::new(dimension),
         }
@@ -41,7 +44,7 @@ impl SurfaceScratch {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.occupied.bytes() + self.deep.bytes()
+        self.occupied.bytes() + self.filled.bytes() + self.deep.bytes()
     }
 }
 
@@ -58,24 +61,25 @@ pub fn rebuild_surface<const D: usize>(
 ) {
     surface.resize(blocks.slot_count());
     scratch.occupied.resize(blocks.slot_count());
+    scratch.filled.resize(blocks.slot_count());
     scratch.deep.resize(blocks.slot_count());
-    for_each_block(blocks.slots(), scratch.occupied.parts(), |slot, rows| {
-        let starts = ranges.start.block(slot);
-        let end = ranges.of_block(slot).end as u32;
-        for (row, bits) in rows.iter_mut().enumerate() {
-            *bits = (0..SIDE).fold(0, |bits, x| {
-                let cell = row * SIDE + x;
-                let next = starts.get(cell + 1).copied().unwrap_or(end);
-                bits | (((next > starts[cell]) as u8) << x)
-            });
-        }
-    });
+    for_each_block(
+        blocks.slots(),
+        (scratch.occupied.parts(), scratch.filled.parts()),
+        |slot, (occupied, filled)| {
+            mark_occupied(ranges, slot, occupied);
+            filled.copy_from_slice(occupied);
+            if boundary.nearness(slot) != Nearness::Clear {
+                mark_walls(blocks, boundary, slot, filled);
+            }
+        },
+    );
     let dx = blocks.grid().dx as f32;
-    let (occupied, profile) = (&scratch.occupied, &scratch.profile);
+    let (occupied, filled, profile) = (&scratch.occupied, &scratch.filled, &scratch.profile);
     for_each_block(blocks.slots(), (surface.parts(), scratch.deep.parts()), |slot, (surface, deep)| {
         let mut near = [0u8; SIDE * SIDE];
-        spread(blocks, occupied, slot, &mut near, deep);
-        let mut view = BlockView::new(particles, ranges, blocks, boundary, profile, per_cell as f32, slot);
+        spread(blocks, occupied, filled, slot, &mut near, deep);
+        let view = BlockView::new(particles, ranges, blocks, boundary, profile, per_cell as f32, slot);
         for (row, &deep) in deep.iter().enumerate() {
             for x in 0..SIDE {
                 let (bit, cell) = (1u8 << x, row * SIDE + x);
@@ -92,10 +96,37 @@ pub fn rebuild_surface<const D: usize>(
     });
 }
 
-/// From the occupied cells: those with an occupied cell around them, and those with none but occupied ones.
+/// The cells of a block that hold particles.
+fn mark_occupied(ranges: &CellRanges, slot: usize, rows: &mut [u8]) {
+    let starts = ranges.start.block(slot);
+    let end = ranges.of_block(slot).end as u32;
+    for (row, bits) in rows.iter_mut().enumerate() {
+        *bits = (0..SIDE).fold(0, |bits, x| {
+            let cell = row * SIDE + x;
+            let next = starts.get(cell + 1).copied().unwrap_or(end);
+            bits | (((next > starts[cell]) as u8) << x)
+        });
+    }
+}
+
+/// Adds the cells whose centre is in a wall, or so close to it that particles need not be there.
+fn mark_walls<const D: usize>(blocks: &Blocks<D>, boundary: &Boundary<D>, slot: usize, rows: &mut [u8]) {
+    const CLOSE: f32 = 0.25;
+    let mut corner = [0f32; halo_cells(WALLS, 3)];
+    load_halo(blocks, &boundary.corner, slot, WALLS, &mut corner);
+    for (row, bits) in rows.iter_mut().enumerate() {
+        for x in 0..SIDE {
+            let (distance, _) = wall_at(&corner, unflatten::<D>(row * SIDE + x, SIDE));
+            *bits |= ((distance < CLOSE) as u8) << x;
+        }
+    }
+}
+
+/// Cells with an occupied cell around them, and those among them with none but filled ones.
 fn spread<const D: usize>(
     blocks: &Blocks<D>,
     occupied: &Field<u8>,
+    filled: &Field<u8>,
     slot: usize,
     near: &mut [u8; SIDE * SIDE],
     deep: &mut [u8],
@@ -112,10 +143,13 @@ fn spread<const D: usize>(
             block += coordinate / SIDE * power(3, axis);
             local += coordinate % SIDE * power(SIDE, axis - 1);
         }
-        let bits = |side: usize| occupied.block(around[block + side] as usize)[local] as u16;
-        let wide = (bits(0) >> 7) | (bits(1) << 1) | (bits(2) << 9);
-        any[row] = wide | (wide << 1) | (wide >> 1);
-        all[row] = wide & (wide << 1) & (wide >> 1);
+        let wide = |cells: &Field<u8>| {
+            let bits = |side: usize| cells.block(around[block + side] as usize)[local] as u16;
+            (bits(0) >> 7) | (bits(1) << 1) | (bits(2) << 9)
+        };
+        let (occupied, filled) = (wide(occupied), wide(filled));
+        any[row] = occupied | (occupied << 1) | (occupied >> 1);
+        all[row] = filled & (filled << 1) & (filled >> 1);
     }
     for (row, deep) in deep.iter_mut().enumerate() {
         let (mut some, mut every) = (0u16, u16::MAX);
@@ -131,9 +165,12 @@ fn spread<const D: usize>(
             every &= all[index];
         }
         near[row] = (some >> 1) as u8;
-        *deep = (every >> 1) as u8;
+        *deep = ((some & every) >> 1) as u8;
     }
 }
+
+/// Wall distances at the corners of a block's cells.
+const WALLS: Halo = Halo::new(1);
 
 /// What the cells of one block see.
 struct BlockView<'a, const D: usize> {
@@ -144,7 +181,7 @@ struct BlockView<'a, const D: usize> {
     around: &'a [u32],
     first: [i32; D],
     /// Wall distances at corners, when a wall is near.
-    walls: Option<[f32; halo_cells(Halo::new(1), 3)]>,
+    walls: Option<[f32; halo_cells(WALLS, 3)]>,
 }
 
 impl<'a, const D: usize> BlockView<'a, D> {
@@ -158,8 +195,8 @@ impl<'a, const D: usize> BlockView<'a, D> {
         slot: usize,
     ) -> Self {
         let walls = (boundary.nearness(slot) != Nearness::Clear).then(|| {
-            let mut corner = [0f32; halo_cells(Halo::new(1), 3)];
-            load_halo(blocks, &boundary.corner, slot, Halo::new(1), &mut corner);
+            let mut corner = [0f32; halo_cells(WALLS, 3)];
+            load_halo(blocks, &boundary.corner, slot, WALLS, &mut corner);
             corner
         });
         let around = blocks.around(slot);
@@ -167,46 +204,33 @@ impl<'a, const D: usize> BlockView<'a, D> {
     }
 
     /// Signed distance of a cell's centre, in cells.
-    fn distance(&mut self, cell: usize) -> f32 {
-        let offset = unflatten::<D>(cell, SIDE);
-        let centre: [f32; D] = std::array::from_fn(|k| (self.first[k] + offset[k] as i32) as f32 + 0.5);
+    fn distance(&self, cell: usize) -> f32 {
+        let cell = unflatten::<D>(cell, SIDE);
+        let centre: [f32; D] = std::array::from_fn(|k| (self.first[k] + cell[k] as i32) as f32 + 0.5);
         let (mut weight, mut sum) = (0f32, [0f32; D]);
-        for step in 0..power(3, D - 1) {
-            // The row of cells at this step along y and z, and the block it lies in.
-            let (mut rest, mut block, mut row) = (step, 0, 0);
-            for axis in 1..D {
-                let coordinate = offset[axis] + rest % 3 + SIDE - 1;
+        for step in 0..power(3, D) {
+            // The block that the cell at this step lies in, and its place there.
+            let (mut rest, mut block, mut place) = (step, 0, 0);
+            for (axis, &at) in cell.iter().enumerate() {
+                let coordinate = at + rest % 3 + SIDE - 1;
                 rest /= 3;
                 block += coordinate / SIDE * power(3, axis);
-                row += coordinate % SIDE * power(SIDE, axis);
+                place += coordinate % SIDE * power(SIDE, axis);
             }
-            let mut add = |side: usize, first: usize, last: usize| {
-                let slot = self.around[block + side] as usize;
-                if slot == crate::grid::VOID as usize {
-                    return;
-                }
-                for cell in row + first..=row + last {
-                    let crowd = self.ranges.of_cells(slot, cell, cell);
-                    // A crowd must not drown the cells around it: it counts as a full cell and no more.
-                    let share = (self.per_cell / crowd.len() as f32).min(1.0);
-                    for x in &self.particles.position[crowd] {
-                        let arm: [f32; D] = std::array::from_fn(|k| x[k] - centre[k]);
-                        let r2 =
-                            arm.iter().map(|a| a * a).sum::<f32>() * (1.0 / (KERNEL_CELLS * KERNEL_CELLS));
-                        let fade = (1.0 - r2).max(0.0);
-                        let w = share * fade * fade * fade;
-                        weight += w;
-                        (0..D).for_each(|k| sum[k] += w * arm[k]);
-                    }
-                }
-            };
-            let x = offset[0];
-            if x == 0 {
-                add(0, SIDE - 1, SIDE - 1);
+            let slot = self.around[block] as usize;
+            if slot == crate::grid::VOID as usize {
+                continue;
             }
-            add(1, x.saturating_sub(1), (x + 1).min(SIDE - 1));
-            if x == SIDE - 1 {
-                add(2, 0, 0);
+            let crowd = self.ranges.of_cells(slot, place, place);
+            // A crowd must not drown the cells around it: it counts as a full cell and no more.
+            let share = (self.per_cell / crowd.len() as f32).min(1.0);
+            for x in &self.particles.position[crowd] {
+                let arm: [f32; D] = std::array::from_fn(|k| x[k] - centre[k]);
+                let r2 = arm.iter().map(|a| a * a).sum::<f32>() * (1.0 / (KERNEL_CELLS * KERNEL_CELLS));
+                let fade = (1.0 - r2).max(0.0);
+                let w = share * fade * fade * fade;
+                weight += w;
+                (0..D).for_each(|k| sum[k] += w * arm[k]);
             }
         }
         if weight < 1e-6 {
@@ -214,7 +238,7 @@ impl<'a, const D: usize> BlockView<'a, D> {
         }
         let mut arm = sum.map(|s| s / weight);
         if let Some(corner) = &self.walls {
-            let (distance, normal) = wall_at(corner, offset);
+            let (distance, normal) = wall_at(corner, cell);
             if distance < KERNEL_CELLS {
                 // How far the mean lies from the wall, as seen from here, and how much of that the wall explains.
                 let away: f32 = (0..D).map(|k| arm[k] * normal[k]).sum();
@@ -226,14 +250,13 @@ impl<'a, const D: usize> BlockView<'a, D> {
     }
 }
 
-/// Wall distance and normal at the centre of a cell, from the corners of the block with one cell of margin.
-fn wall_at<const D: usize>(corner: &[f32], offset: [usize; D]) -> (f32, [f32; D]) {
-    let halo = Halo::new(1);
-    let base = halo.index(offset.map(|o| o as i32));
+/// Wall distance and normal at the centre of a cell, given relative to the block.
+fn wall_at<const D: usize>(corner: &[f32], cell: [usize; D]) -> (f32, [f32; D]) {
+    let base = WALLS.index(cell.map(|c| c as i32));
     let (mut value, mut gradient) = (0.0, [0.0; D]);
     for c in 0..power(2, D) {
         let sample =
-            corner[base + (0..D).filter(|k| c & (1 << k) != 0).map(|k| halo.stride(k)).sum::<usize>()];
+            corner[base + (0..D).filter(|k| c & (1 << k) != 0).map(|k| WALLS.stride(k)).sum::<usize>()];
         value += sample;
         (0..D).for_each(|k| gradient[k] += if c & (1 << k) != 0 { sample } else { -sample });
     }

@@ -271,6 +271,7 @@ fn transfer_to_particles<const D: usize>(
         ranges,
         &state.blocks,
         &state.velocity,
+        &state.boundary,
         &state.surface_scratch.deep,
         bounds,
         state.steps,
