@@ -85,6 +85,33 @@ impl<const D: usize> Projection<D> {
         self.q.as_mut_slice().fill(0.0);
     }
 
+    /// Solves the last system again, from zero, `repeats` times after a first time that only warms up. Returns the
+    /// account with the median times, and the solution.
+    pub fn solve_afresh(
+        &self,
+        blocks: &crate::grid::Blocks<D>,
+        params: &SolverParams,
+        repeats: usize,
+    ) -> (SolveInfo, Field<f64>) {
+        let mut solver = Solver::new();
+        let params = SolverParams { warm_start: false, ..*params };
+        let (mut rhs, mut q) = (self.rhs.clone(), self.q.clone());
+        let (mut shared_rhs, mut shared_q) = (self.shared_rhs.clone(), self.shared_q.clone());
+        let mut accounts: Vec<SolveInfo> = (0..=repeats)
+            .map(|_| {
+                let system = self.system(blocks);
+                solver.solve(&system, &mut rhs, &mut q, &mut shared_rhs, &mut shared_q, &params, None)
+            })
+            .collect();
+        if accounts.len() > 1 {
+            accounts.remove(0);
+        }
+        accounts.sort_by(|a, b| {
+            (a.seconds_setup + a.seconds_solve).total_cmp(&(b.seconds_setup + b.seconds_solve))
+        });
+        (accounts[accounts.len() / 2].clone(), q)
+    }
+
     /// Right-hand side of that system.
     pub fn rhs(&self) -> &Field<f64> {
         &self.rhs

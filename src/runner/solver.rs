@@ -2,7 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::grid::{Blocks, Field};
+use crate::grid::{Blocks, Field, SIDE, block_cells};
+use crate::linear::{SolveInfo, assemble};
+use crate::math::unflatten;
 use crate::sim::{FrameReport, MemoryReport, Preconditioner, Simulation, SolveReport};
 
 /// Why a simulation could not go on.
@@ -66,12 +68,54 @@ impl<const D: usize> Solver<D> for Simulation<D> {
     }
 
     fn system(&self) -> Option<LinearSystem> {
-        None
+        const REPEATS: usize = 5;
+        let projection = self.projection();
+        if projection.live.is_empty() {
+            return None;
+        }
+        let (info, solution) = self.solve_again(self.params.preconditioner, REPEATS);
+        let assembled = assemble(&projection.system(self.blocks()));
+        let mut entries = Vec::with_capacity(assembled.matrix.nnz() / 2 + assembled.cells.len());
+        for (row, columns) in assembled.matrix.outer_iterator().enumerate() {
+            let lower = columns.iter().filter(|&(column, _)| column <= row);
+            entries.extend(lower.map(|(column, &value)| (row as u32, column as u32, value)));
+        }
+        let at = |field: &Field<f64>| assembled.cells.iter().map(|&cell| field[cell as usize]).collect();
+        Some(LinearSystem {
+            entries,
+            rhs: at(projection.rhs()),
+            solution: at(&solution),
+            rows: assembled
+                .cells
+                .iter()
+                .map(|&cell| (RowKind::Pressure, cell_of(self.blocks(), cell)))
+                .collect(),
+            info,
+        })
     }
 
-    fn solve_again(&self, _preconditioner: Preconditioner) -> Option<SolveReport> {
-        None
+    fn solve_again(&self, preconditioner: Preconditioner) -> Option<SolveReport> {
+        if self.projection().live.is_empty() {
+            return None;
+        }
+        // The references take long enough to be timed once.
+        let repeats = if preconditioner == Preconditioner::Multigrid { 5 } else { 0 };
+        let (info, _) = Simulation::solve_again(self, preconditioner, repeats);
+        Some(SolveReport {
+            iterations: info.iterations,
+            relative_residual: info.relative_residual,
+            method: preconditioner.name(),
+            seconds: info.seconds_setup + info.seconds_solve,
+            converged: info.converged,
+        })
     }
+}
+
+/// Coordinates of a cell given by its index in fields; −1 for axes that do not exist.
+fn cell_of<const D: usize>(blocks: &Blocks<D>, index: u32) -> [i32; 3] {
+    let (slot, local) = (index as usize / block_cells(D), index as usize % block_cells(D));
+    let (first, offset) = (blocks.first_cell(slot), unflatten::<D>(local, SIDE));
+    std::array::from_fn(|axis| if axis < D { first[axis] + offset[axis] as i32 } else { -1 })
 }
 
 /// What an unknown stands for.
@@ -107,8 +151,6 @@ pub struct LinearSystem {
     pub solution: Vec<f64>,
     /// What each unknown stands for, and its cell; −1 for axes that do not exist.
     pub rows: Vec<(RowKind, [i32; 3])>,
-    /// Wall time of building the preconditioner.
-    pub seconds_setup: f64,
-    /// Wall time of the iterations.
-    pub seconds_solve: f64,
+    /// How that went, from a zero start; times are medians of several solves.
+    pub info: SolveInfo,
 }

@@ -4,14 +4,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::grid::{Blocks, Field};
+use crate::linear::SolveInfo;
 use crate::liquid::{self, MOST_CELLS};
 use crate::math::Real;
 use crate::pressure::Projection;
 
 use super::clock::StageTimes;
-use super::step::{StepReport, layout, prepare, substep};
+use super::step::{StepReport, layout, prepare, solver_params, substep};
 use super::survey::survey;
-use super::{FrameReport, Params, Scratch, Setup, SolveReport, State, UnknownCounts};
+use super::{FrameReport, Params, Preconditioner, Scratch, Setup, SolveReport, State, UnknownCounts};
 
 /// Why a simulation cannot go on.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -186,6 +187,15 @@ impl<const D: usize> Simulation<D> {
     /// The last projection: labels, matrix, pressure.
     pub fn projection(&self) -> &Projection<D> {
         &self.state.projection
+    }
+
+    /// Solves the last projection's system again, from zero, with a preconditioner of choice and to the relative
+    /// tolerance alone; the account has the median times of `repeats` solves.
+    pub fn solve_again(&self, preconditioner: Preconditioner, repeats: usize) -> (SolveInfo, Field<f64>) {
+        let params =
+            Params { preconditioner, tolerance_floor: 0.0, max_iterations: 100_000, ..self.params.clone() };
+        let solver = solver_params(&params, self.state.blocks.grid().dx, self.last_dt.max(1e-9));
+        self.state.projection.solve_afresh(&self.state.blocks, &solver, repeats)
     }
 
     /// The whole state.

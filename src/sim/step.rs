@@ -157,19 +157,7 @@ fn project<const D: usize>(
     gravity: Real,
     stop: &AtomicBool,
 ) -> Solved {
-    let solver = SolverParams {
-        tolerance: params.tolerance,
-        // The residual is a net outflow in m/s; over dx and times dt it is the compression in this substep.
-        floor: params.tolerance_floor * state.blocks.grid().dx / dt,
-        max_iterations: params.max_iterations as usize,
-        preconditioner: match params.preconditioner {
-            Preconditioner::Multigrid => PreconditionerKind::Multigrid,
-            Preconditioner::Jacobi => PreconditionerKind::Jacobi,
-            Preconditioner::IncompleteCholesky => PreconditionerKind::IncompleteCholesky,
-        },
-        sweeps: params.sweeps as usize,
-        warm_start: params.warm_start,
-    };
+    let solver = solver_params(params, state.blocks.grid().dx, dt);
     let State { blocks, boundary, walls, surface, velocity, projection, volume, time, .. } = state;
     let problem = Problem {
         blocks,
@@ -181,6 +169,23 @@ fn project<const D: usize>(
         time: *time,
     };
     pressure::project(velocity, &mut scratch.valid, &problem, &solver, projection, dt, Some(stop))
+}
+
+/// What the parameters mean to the linear solver in a substep of `dt` seconds.
+pub(super) fn solver_params(params: &Params, dx: Real, dt: Real) -> SolverParams {
+    SolverParams {
+        tolerance: params.tolerance,
+        // The residual is a net outflow in m/s; over dx and times dt it is the compression in this substep.
+        floor: params.tolerance_floor * dx / dt,
+        max_iterations: params.max_iterations as usize,
+        preconditioner: match params.preconditioner {
+            Preconditioner::Multigrid => PreconditionerKind::Multigrid,
+            Preconditioner::Jacobi => PreconditionerKind::Jacobi,
+            Preconditioner::IncompleteCholesky => PreconditionerKind::IncompleteCholesky,
+        },
+        sweeps: params.sweeps as usize,
+        warm_start: params.warm_start,
+    }
 }
 
 fn downward<const D: usize>(amount: Real) -> [Real; D] {
