@@ -87,7 +87,14 @@ fn aggregate<const D: usize, S: Source<D>>(
             if block == 0 {
                 continue;
             }
+            let calm = careful[cover * words..(cover + 1) * words].iter().all(|&word| word == 0);
             let uniform = fine.stencil.is_uniform(block);
+            if uniform && calm {
+                for (_, target) in quarter_rows::<D>(octant) {
+                    kinds[target..target + 4].fill(kind::MERGED);
+                }
+                continue;
+            }
             let mask = |mask: &[u64], base: usize| {
                 (0..corners).fold(0u8, |bits, i| {
                     let cell = base + corner::<D>(i);
@@ -150,16 +157,36 @@ fn is_connected<const D: usize, S: Source<D>>(source: &S, block: usize, base: us
                 reached |= edge;
             }
         }
-        if reached == before {
+        if reached == mask || reached == before {
             return reached == mask;
         }
     }
+}
+
+/// The rows of four coarse cells over a fine block: where the finer cells start, and where the coarse ones do.
+fn quarter_rows<const D: usize>(octant: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..power(4, D - 1)).map(move |row| {
+        let (mut rest, mut base, mut target) = (row, 0, 4 * (octant & 1));
+        for axis in 1..D {
+            base += 2 * (rest % 4) * power(8, axis);
+            target += (4 * (octant >> axis & 1) + rest % 4) * power(8, axis);
+            rest /= 4;
+        }
+        (base, target)
+    })
 }
 
 /// Sums the links between neighbouring coarse cells, except where one of them needs the careful path.
 fn sum_links<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: &mut Level<D>) {
     let (cells, corners) = (block_cells(D), power(2, D));
     let (kinds, topology) = (&coarse.sums.kind, &coarse.topology);
+    // Factors by the sum of two kinds; 0 unless both are single or merged.
+    let factor = |here: u8, there: u8| match (here, there) {
+        (kind::SINGLE, kind::SINGLE) => 1.0f32,
+        (kind::MERGED, kind::MERGED) => 0.5,
+        (kind::SINGLE, kind::MERGED) | (kind::MERGED, kind::SINGLE) => 2.0 / 3.0,
+        _ => 0.0,
+    };
     each_block((Cut(&mut coarse.sums.link, D * cells),), |cover, (links,)| {
         for (octant, &block) in fine.transfer.children[cover][..corners].iter().enumerate() {
             let block = block as usize;
@@ -170,22 +197,23 @@ fn sum_links<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: 
                 let stride = power(8, axis);
                 let beside = topology.beside(cover)[axis][0] as usize;
                 let fine_links = source.link(axis, block);
-                for group in 0..power(4, D) {
-                    let at = unflatten::<D>(group, 4);
-                    let target = (0..D).map(|a| (4 * (octant >> a & 1) + at[a]) * power(8, a)).sum::<usize>();
-                    let here = kinds[cover * cells + target];
-                    let there = match target / stride % 8 {
-                        0 => kinds[beside * cells + target + 7 * stride],
-                        _ => kinds[cover * cells + target - stride],
-                    };
-                    let plain = kind::EMPTY + 1..kind::CAREFUL;
-                    if plain.contains(&here) && plain.contains(&there) {
-                        let base = (0..D).map(|a| 2 * at[a] * power(8, a)).sum::<usize>();
-                        let sum = (0..corners)
-                            .filter(|i| i >> axis & 1 == 0)
-                            .map(|i| fine_links[base + corner::<D>(i)])
-                            .sum::<f32>();
-                        links[axis * cells + target] = sum * (2.0 / f32::from(here + there));
+                for (base, target) in quarter_rows::<D>(octant) {
+                    // Only the links on the low side of the aggregates cross between them.
+                    let mut row = [0.0f32; 8];
+                    for i in (0..corners).filter(|i| i & 1 == 0 && i >> axis & 1 == 0) {
+                        let start = base + corner::<D>(i);
+                        for (sum, link) in row.iter_mut().zip(&fine_links[start..start + 8]) {
+                            *sum += link;
+                        }
+                    }
+                    for x in 0..4 {
+                        let target = target + x;
+                        let there = match target / stride % 8 {
+                            0 => kinds[beside * cells + target + 7 * stride],
+                            _ => kinds[cover * cells + target - stride],
+                        };
+                        let sum = if axis == 0 { row[2 * x] } else { row[2 * x] + row[2 * x + 1] };
+                        links[axis * cells + target] = sum * factor(kinds[cover * cells + target], there);
                     }
                 }
             }
