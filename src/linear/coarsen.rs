@@ -7,7 +7,7 @@
 //! * cell–cell: sum of the crossing links times `2 / (L(A) + L(B))`: the distance has doubled where something merged;
 //! * ground and shared nodes: `Σ 1 / (1/c + h / (4 s))`, in series with a quarter cell, where something merged.
 
-use crate::math::{flatten, power, unflatten};
+use crate::math::{flatten, power};
 
 use super::level::Level;
 use super::parallel::{Cut, each_block};
@@ -101,39 +101,61 @@ fn aggregate<const D: usize, S: Source<D>>(
                     bits | ((mask[block * words + cell / 64] >> (cell % 64) & 1) as u8) << i
                 })
             };
-            for group in 0..power(4, D) {
-                let at = unflatten::<D>(group, 4);
-                let target = (0..D).map(|a| (4 * (octant >> a & 1) + at[a]) * power(8, a)).sum::<usize>();
-                if careful[cover * words + target / 64] >> (target % 64) & 1 != 0 {
-                    kinds[target] = kind::CAREFUL;
-                    continue;
-                }
-                if uniform {
+            for (base, target) in quarter_rows::<D>(octant) {
+                let whole = whole_aggregates::<D, S>(source, block, base);
+                for x in 0..4 {
+                    let (base, target) = (base + 2 * x, target + x);
+                    if careful[cover * words + target / 64] >> (target % 64) & 1 != 0 {
+                        kinds[target] = kind::CAREFUL;
+                        continue;
+                    }
+                    if !whole[x] {
+                        let linked = mask(&fine.stencil.linked, base);
+                        if linked == 0 {
+                            continue;
+                        }
+                        if linked != mask(&fine.stencil.live, base)
+                            || !is_connected::<D, S>(source, block, base, linked)
+                        {
+                            kinds[target] = kind::CAREFUL;
+                            continue;
+                        }
+                        if linked.count_ones() == 1 {
+                            let cell = base + corner::<D>(linked.trailing_zeros() as usize);
+                            kinds[target] = kind::SINGLE;
+                            ground[target] = source.ground(block)[cell];
+                            area[target] = source.area(block)[cell];
+                            continue;
+                        }
+                    }
                     kinds[target] = kind::MERGED;
-                    continue;
-                }
-                let base = (0..D).map(|a| 2 * at[a] * power(8, a)).sum::<usize>();
-                let linked = mask(&fine.stencil.linked, base);
-                if linked == 0 {
-                    continue;
-                }
-                if linked != mask(&fine.stencil.live, base)
-                    || !is_connected::<D, S>(source, block, base, linked)
-                {
-                    kinds[target] = kind::CAREFUL;
-                    continue;
-                }
-                let merged = linked.count_ones() > 1;
-                kinds[target] = if merged { kind::MERGED } else { kind::SINGLE };
-                for i in 0..corners {
-                    let cell = base + corner::<D>(i);
-                    let (d, s) = (source.ground(block)[cell], source.area(block)[cell]);
-                    ground[target] += if merged { in_series(d, s, h) } else { d };
-                    area[target] += s;
+                    for cell in (0..corners).map(|i| base + corner::<D>(i)) {
+                        let (d, s) = (source.ground(block)[cell], source.area(block)[cell]);
+                        if d > 0.0 {
+                            ground[target] += in_series(d, s, h);
+                            area[target] += s;
+                        }
+                    }
                 }
             }
         }
     });
+}
+
+/// Which of four aggregates in a row have all their inner links: the quick test that settles most of them.
+fn whole_aggregates<const D: usize, S: Source<D>>(source: &S, block: usize, base: usize) -> [bool; 4] {
+    // Smallest link so far: those along x count in odd lanes only.
+    let (mut along, mut across) = ([f32::MAX; 8], [f32::MAX; 8]);
+    for i in (0..power(2, D)).step_by(2) {
+        let start = base + corner::<D>(i);
+        for axis in (0..D).filter(|&axis| axis == 0 || i >> axis & 1 == 1) {
+            let least = if axis == 0 { &mut along } else { &mut across };
+            for (least, &link) in least.iter_mut().zip(&source.link(axis, block)[start..start + 8]) {
+                *least = if link < *least { link } else { *least };
+            }
+        }
+    }
+    std::array::from_fn(|x| along[2 * x + 1] > 0.0 && across[2 * x] > 0.0 && across[2 * x + 1] > 0.0)
 }
 
 /// Whether the cells of an aggregate given by `mask` hang together by links inside it.
@@ -206,14 +228,22 @@ fn sum_links<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: 
                             *sum += link;
                         }
                     }
-                    for x in 0..4 {
-                        let target = target + x;
-                        let there = match target / stride % 8 {
-                            0 => kinds[beside * cells + target + 7 * stride],
-                            _ => kinds[cover * cells + target - stride],
-                        };
-                        let sum = if axis == 0 { row[2 * x] } else { row[2 * x] + row[2 * x + 1] };
-                        links[axis * cells + target] = sum * factor(kinds[cover * cells + target], there);
+                    let mut sums = [0.0f32; 4];
+                    for (x, sum) in sums.iter_mut().enumerate() {
+                        *sum = if axis == 0 { row[2 * x] } else { row[2 * x] + row[2 * x + 1] };
+                    }
+                    let here: [u8; 4] = std::array::from_fn(|x| kinds[cover * cells + target + x]);
+                    let there: [u8; 4] = std::array::from_fn(|x| match (target + x) / stride % 8 {
+                        0 => kinds[beside * cells + target + x + 7 * stride],
+                        _ => kinds[cover * cells + target + x - stride],
+                    });
+                    let links = &mut links[axis * cells + target..axis * cells + target + 4];
+                    if here == [kind::MERGED; 4] && there == [kind::MERGED; 4] {
+                        links.iter_mut().zip(sums).for_each(|(link, sum)| *link = 0.5 * sum);
+                    } else {
+                        for x in 0..4 {
+                            links[x] = sums[x] * factor(here[x], there[x]);
+                        }
                     }
                 }
             }

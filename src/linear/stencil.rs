@@ -74,6 +74,19 @@ fn all_equal(values: &[f32], wanted: f32) -> bool {
     values.iter().fold(true, |equal, &value| equal & (value == wanted))
 }
 
+/// One bit for each of 64 values that is positive. Rows of eight are mostly all alike.
+fn positive_bits(values: &[f32]) -> u64 {
+    values.chunks_exact(8).enumerate().fold(0, |bits, (row, values)| {
+        let count = values.iter().map(|&value| u32::from(value > 0.0)).sum::<u32>();
+        let row_bits = match count {
+            0 => 0,
+            8 => 0xff,
+            _ => values.iter().enumerate().fold(0, |b, (i, &value)| b | u64::from(value > 0.0) << i),
+        };
+        bits | row_bits << (8 * row)
+    })
+}
+
 #[inline]
 fn bit(mask: &[u64], cell: usize) -> bool {
     mask[cell / 64] >> (cell % 64) & 1 != 0
@@ -138,14 +151,9 @@ impl Stencil {
             }
             let ground = source.ground(block);
             for word in 0..words {
-                let (mut some, mut tied) = (0u64, 0u64);
-                for i in 0..64 {
-                    let cell = word * 64 + i;
-                    tied |= u64::from(sum[cell] > 0.0) << i;
-                    some |= u64::from(sum[cell] + ground[cell] > 0.0) << i;
-                }
-                live[word] = some;
-                linked[word] = tied;
+                let cells = word * 64..word * 64 + 64;
+                linked[word] = positive_bits(&sum[cells.clone()]);
+                live[word] = linked[word] | positive_bits(&ground[cells]);
             }
             for colour in 0..2 {
                 for (place, sum) in explicit.contacts_in(colour, block) {
@@ -172,10 +180,13 @@ impl Stencil {
                 let stride = power(SIDE, axis);
                 let [low, high] = topology.beside(block)[axis].map(|b| b as usize);
                 let links = source.link(axis, block);
-                let inside = links.iter().enumerate().all(|(cell, &link)| {
-                    link == constant
-                        || (cell / stride).is_multiple_of(SIDE)
-                        || fits(link, bit(here, cell), bit(here, cell - stride))
+                let inside = links.chunks_exact(8).enumerate().all(|(row, links)| {
+                    all_equal(links, constant)
+                        || links.iter().enumerate().all(|(lane, &link)| {
+                            let cell = row * 8 + lane;
+                            (cell / stride).is_multiple_of(SIDE)
+                                || fits(link, bit(here, cell), bit(here, cell - stride))
+                        })
                 });
                 inside
                     && low_face::<D>(axis).all(|cell| {
