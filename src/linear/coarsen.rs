@@ -12,24 +12,9 @@ use crate::math::{flatten, power};
 use super::level::Level;
 use super::parallel::{Cut, each_block};
 use super::source::{Source, kind};
-use super::split::{Splitter, mark_careful};
+use super::split::Splitter;
 use super::stencil::mask_words;
 use crate::grid::block_cells;
-
-/// Working memory of [`coarsen`].
-#[derive(Clone, Debug, Default)]
-pub(super) struct Workshop {
-    /// Coarse cells that need the careful path, one bit each.
-    pub careful: Vec<u64>,
-    pub splitter: Splitter,
-}
-
-impl Workshop {
-    /// Bytes held.
-    pub fn bytes(&self) -> usize {
-        self.careful.capacity() * 8 + self.splitter.bytes()
-    }
-}
 
 /// A link in series with a quarter of a cell of width `h`, through a surface of size `area`.
 #[inline]
@@ -43,7 +28,7 @@ pub(super) fn coarsen<const D: usize, S: Source<D>>(
     source: &S,
     coarse: &mut Level<D>,
     h: f32,
-    workshop: &mut Workshop,
+    splitter: &mut Splitter,
 ) {
     coarse.topology.cover(&fine.topology, &mut fine.transfer.parent);
     let children = &mut fine.transfer.children;
@@ -54,11 +39,10 @@ pub(super) fn coarsen<const D: usize, S: Source<D>>(
         children[fine.transfer.parent[block] as usize][octant] = block as u32;
     }
     coarse.sums.reset::<D>(coarse.topology.len());
-    mark_careful(fine, coarse.topology.len(), &mut workshop.careful);
-    aggregate(fine, source, coarse, h, &workshop.careful);
-    workshop.splitter.split(fine, source, coarse, h);
+    aggregate(fine, source, coarse, h);
+    splitter.split(fine, source, coarse, h);
     sum_links(fine, source, coarse);
-    workshop.splitter.link(fine, source, coarse, h);
+    splitter.link(fine, source, coarse, h);
     let constant = fine.stencil.constant * power(2, D - 1) as f32 * 0.5;
     coarse.stencil.build(&coarse.topology, &coarse.sums, &coarse.explicit, constant, false);
     coarse.reserve_vectors();
@@ -71,13 +55,7 @@ pub(super) fn corner<const D: usize>(index: usize) -> usize {
 }
 
 /// Finds out what each coarse cell is made of, and sums its grounds.
-fn aggregate<const D: usize, S: Source<D>>(
-    fine: &Level<D>,
-    source: &S,
-    coarse: &mut Level<D>,
-    h: f32,
-    careful: &[u64],
-) {
+fn aggregate<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: &mut Level<D>, h: f32) {
     let (cells, words, corners) = (block_cells(D), mask_words(D), power(2, D));
     let sums = &mut coarse.sums;
     let parts = (Cut(&mut sums.kind, cells), Cut(&mut sums.ground, cells), Cut(&mut sums.area, cells));
@@ -87,9 +65,7 @@ fn aggregate<const D: usize, S: Source<D>>(
             if block == 0 {
                 continue;
             }
-            let calm = careful[cover * words..(cover + 1) * words].iter().all(|&word| word == 0);
-            let uniform = fine.stencil.is_uniform(block);
-            if uniform && calm {
+            if fine.stencil.is_uniform(block) {
                 for (_, target) in quarter_rows::<D>(octant) {
                     kinds[target..target + 4].fill(kind::MERGED);
                 }
@@ -105,23 +81,19 @@ fn aggregate<const D: usize, S: Source<D>>(
                 let whole = whole_aggregates::<D, S>(source, block, base);
                 for x in 0..4 {
                     let (base, target) = (base + 2 * x, target + x);
-                    if careful[cover * words + target / 64] >> (target % 64) & 1 != 0 {
-                        kinds[target] = kind::CAREFUL;
-                        continue;
-                    }
                     if !whole[x] {
-                        let linked = mask(&fine.stencil.linked, base);
-                        if linked == 0 {
+                        let carried = mask(&fine.stencil.carried, base);
+                        if carried == 0 {
                             continue;
                         }
-                        if linked != mask(&fine.stencil.live, base)
-                            || !is_connected::<D, S>(source, block, base, linked)
+                        if carried != mask(&fine.stencil.live, base)
+                            || !is_connected::<D, S>(source, block, base, carried)
                         {
                             kinds[target] = kind::CAREFUL;
                             continue;
                         }
-                        if linked.count_ones() == 1 {
-                            let cell = base + corner::<D>(linked.trailing_zeros() as usize);
+                        if carried.count_ones() == 1 {
+                            let cell = base + corner::<D>(carried.trailing_zeros() as usize);
                             kinds[target] = kind::SINGLE;
                             ground[target] = source.ground(block)[cell];
                             area[target] = source.area(block)[cell];

@@ -39,6 +39,8 @@ pub(super) struct Stencil {
     pub live: Vec<u64>,
     /// Which cells are linked to another cell.
     pub linked: Vec<u64>,
+    /// Which cells are linked to anything: the next coarser level needs them.
+    pub carried: Vec<u64>,
 }
 
 const UNIFORM: u8 = 0;
@@ -117,15 +119,20 @@ impl Stencil {
         explicit: &Explicit<D>,
     ) {
         let (blocks, words) = (topology.len(), mask_words(D));
-        for mask in [&mut self.live, &mut self.linked] {
+        for mask in [&mut self.live, &mut self.linked, &mut self.carried] {
             mask.resize(blocks * words, 0);
             mask[..words].fill(0);
         }
         self.class.resize(blocks, EDGE);
         self.class[0] = EDGE;
         let constant = self.constant;
-        let parts = (Cut(&mut self.live, words), Cut(&mut self.linked, words), Cut(&mut self.class, 1));
-        each_block(parts, |block, (live, linked, class)| {
+        let parts = (
+            Cut(&mut self.live, words),
+            Cut(&mut self.linked, words),
+            Cut(&mut self.carried, words),
+            Cut(&mut self.class, 1),
+        );
+        each_block(parts, |block, (live, linked, carried, class)| {
             let touched = explicit.has_contacts()
                 && (0..2).any(|colour| explicit.contacts_in(colour, block).next().is_some());
             let whole = |axis: usize| {
@@ -136,8 +143,9 @@ impl Stencil {
             };
             if !touched && constant > 0.0 && (0..D).all(whole) && all_equal(source.ground(block), 0.0) {
                 class[0] = UNIFORM;
-                live.fill(u64::MAX);
-                linked.fill(u64::MAX);
+                for mask in [live, linked, carried] {
+                    mask.fill(u64::MAX);
+                }
                 return;
             }
             class[0] = EDGE;
@@ -155,11 +163,13 @@ impl Stencil {
                 linked[word] = positive_bits(&sum[cells.clone()]);
                 live[word] = linked[word] | positive_bits(&ground[cells]);
             }
+            carried.copy_from_slice(linked);
             for colour in 0..2 {
                 for (place, sum) in explicit.contacts_in(colour, block) {
                     if sum > 0.0 {
                         let cell = super::layout::natural_index::<D>(colour, place);
                         live[cell / 64] |= 1 << (cell % 64);
+                        carried[cell / 64] |= 1 << (cell % 64);
                     }
                 }
             }
@@ -364,7 +374,7 @@ impl Stencil {
             + self.class.capacity()
             + (self.inverse.capacity() + self.diagonal.capacity() + self.links.capacity()) * 32
             + self.exact.capacity() * 64
-            + (self.live.capacity() + self.linked.capacity()) * 8
+            + (self.live.capacity() + self.linked.capacity() + self.carried.capacity()) * 8
     }
 }
 
