@@ -65,15 +65,14 @@ impl<const D: usize> Level<D> {
     /// One pass over the cells and the extra nodes of a colour.
     fn relax_colour(&mut self, colour: usize) {
         if self.explicit.has_contacts() {
-            self.explicit.refresh(&mut self.b, colour, |_, _| {});
+            self.explicit.refresh(&mut self.b, colour);
         }
         self.relax_cells(colour);
-        let ends = [0, self.explicit.ends[0], self.explicit.ends[1]];
-        self.explicit.relax(ends[colour]..ends[colour + 1], [&self.x[0], &self.x[1]]);
+        self.explicit.relax_extras(colour, [&self.x[0], &self.x[1]]);
     }
 
     fn relax_shared(&mut self) {
-        self.explicit.relax(self.explicit.shared(), [&self.x[0], &self.x[1]]);
+        self.explicit.relax_shared([&self.x[0], &self.x[1]]);
     }
 
     /// Sweeps from zero: red, black, shared nodes, and again.
@@ -85,6 +84,7 @@ impl<const D: usize> Level<D> {
         });
         self.explicit.x.fill(0.0);
         self.explicit.take_base(&self.b);
+        // All but red is still zero.
         for node in 0..self.explicit.ends[0] {
             let diagonal = self.explicit.diagonal[node];
             self.explicit.x[node] =
