@@ -59,7 +59,7 @@ fn aggregate<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: 
     let (cells, words, corners) = (block_cells(D), mask_words(D), power(2, D));
     let sums = &mut coarse.sums;
     let parts = (Cut(&mut sums.kind, cells), Cut(&mut sums.ground, cells), Cut(&mut sums.area, cells));
-    each_block(parts, |cover, (kinds, ground, area)| {
+    each_block::<D, _>(parts, |cover, (kinds, ground, area)| {
         for (octant, &block) in fine.transfer.children[cover][..corners].iter().enumerate() {
             let block = block as usize;
             if block == 0 {
@@ -181,7 +181,7 @@ fn sum_links<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: 
         (kind::SINGLE, kind::MERGED) | (kind::MERGED, kind::SINGLE) => 2.0 / 3.0,
         _ => 0.0,
     };
-    each_block((Cut(&mut coarse.sums.link, D * cells),), |cover, (links,)| {
+    each_block::<D, _>((Cut(&mut coarse.sums.link, D * cells),), |cover, (links,)| {
         for (octant, &block) in fine.transfer.children[cover][..corners].iter().enumerate() {
             let block = block as usize;
             if block == 0 {

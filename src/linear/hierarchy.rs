@@ -98,7 +98,7 @@ impl<const D: usize> Hierarchy<D> {
         let live = system.live.as_slice();
         self.largest.clear();
         self.largest.resize(level.topology.len(), 0.0);
-        each_block((Cut(&mut self.largest, 1),), |block, (largest,)| {
+        each_block::<D, _>((Cut(&mut self.largest, 1),), |block, (largest,)| {
             let slot = live[block - 1] as usize;
             for field in system.link {
                 let mut lanes = [0.0f32; 16];

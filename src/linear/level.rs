@@ -50,7 +50,7 @@ impl<const D: usize> Level<D> {
         let (topology, stencil, b) = (&self.topology, &self.stencil, &self.b);
         let [red, black] = &mut self.x;
         let (own, other) = if colour == 0 { (red, &*black) } else { (black, &*red) };
-        each_block((Cut(own, half),), |block, (x,)| {
+        each_block::<D, _>((Cut(own, half),), |block, (x,)| {
             let start = 2 * block * half + colour * half;
             kernels::relax(
                 x,
@@ -79,7 +79,7 @@ impl<const D: usize> Level<D> {
     pub fn sweep_down(&mut self, sweeps: usize) {
         let half = half_rows(D);
         let (stencil, b) = (&self.stencil, &self.b);
-        each_block((Cut(&mut self.x[0], half),), |block, (x,)| {
+        each_block::<D, _>((Cut(&mut self.x[0], half),), |block, (x,)| {
             kernels::relax_first(x, &b[2 * block * half..], stencil.of::<D>(block, 0).inverse);
         });
         self.explicit.x.fill(0.0);
@@ -113,7 +113,7 @@ impl<const D: usize> Level<D> {
         let half = half_rows(D);
         let (stencil, b) = (&self.stencil, &self.b);
         for (colour, x) in self.x.iter_mut().enumerate() {
-            each_block((Cut(x, half),), |block, (x,)| {
+            each_block::<D, _>((Cut(x, half),), |block, (x,)| {
                 let start = (2 * block + colour) * half;
                 kernels::relax_first(x, &b[start..], stencil.of::<D>(block, colour).inverse);
             });

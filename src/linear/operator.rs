@@ -93,7 +93,7 @@ impl Vectors {
     /// Sets `x` to zero in cells that are no unknowns: a guess may come from an earlier system.
     pub fn clear_outside<const D: usize>(&mut self, level: &Level<D>) {
         let half = half_rows(D);
-        each_block((Cut(&mut self.x, 2 * half),), |block, (x,)| {
+        each_block::<D, _>((Cut(&mut self.x, 2 * half),), |block, (x,)| {
             if level.stencil.is_uniform(block) {
                 return;
             }
@@ -119,7 +119,7 @@ impl Vectors {
     pub fn energy<const D: usize>(&mut self, level: &Level<D>) -> f64 {
         let half = half_rows(D);
         let p = &self.p;
-        each_block((Cut(&mut self.partial, 1),), |block, (sum,)| {
+        each_block::<D, _>((Cut(&mut self.partial, 1),), |block, (sum,)| {
             sum[0] = (0..2)
                 .map(|colour| {
                     let start = 2 * block * half + colour * half;
@@ -167,7 +167,7 @@ impl Vectors {
             Cut(&mut self.x, rows),
             Cut(&mut self.sizes, 1),
         );
-        each_block(parts, |block, (r, b, x, size)| {
+        each_block::<D, _>(parts, |block, (r, b, x, size)| {
             size[0] = step_block::<f32, D>(block, r, b, alpha, scale, p, topology, stencil);
             let p = &p[block * rows..(block + 1) * rows];
             if was_zero {
@@ -194,7 +194,7 @@ impl Vectors {
         let rows = 2 * half_rows(D);
         let (x, topology, stencil) = (&self.x, &level.topology, &level.stencil);
         let parts = (Cut(&mut self.r, rows), Cut(&mut level.b, rows), Cut(&mut self.sizes, 1));
-        each_block(parts, |block, (r, b, size)| {
+        each_block::<D, _>(parts, |block, (r, b, size)| {
             size[0] = step_block::<f64, D>(block, r, b, 1.0, scale, x, topology, stencil);
         });
         self.round_shared(level, scale);
@@ -204,7 +204,7 @@ impl Vectors {
     /// Rounds `r` into the level's `b`.
     pub fn round_residual<const D: usize>(&mut self, level: &mut Level<D>, scale: f64) {
         let (rows, r) = (2 * half_rows(D), &self.r);
-        each_block((Cut(&mut level.b, rows),), |block, (b,)| {
+        each_block::<D, _>((Cut(&mut level.b, rows),), |block, (b,)| {
             kernels::round(b, &r[block * rows..(block + 1) * rows], scale);
         });
         self.round_shared(level, scale);
@@ -233,7 +233,7 @@ impl Vectors {
     /// `z·b` for the level's `x` as `z`.
     pub fn alignment<const D: usize>(&mut self, level: &Level<D>) -> f64 {
         let half = half_rows(D);
-        each_block((Cut(&mut self.partial, 1),), |block, (sum,)| {
+        each_block::<D, _>((Cut(&mut self.partial, 1),), |block, (sum,)| {
             sum[0] = (0..2)
                 .map(|colour| {
                     let start = (2 * block + colour) * half;
@@ -252,7 +252,7 @@ impl Vectors {
     /// `p = z + β p` for the level's `x` as `z`; `β = 0` forgets `p`, whatever it holds.
     pub fn redirect<const D: usize>(&mut self, level: &Level<D>, beta: f64) {
         let half = half_rows(D);
-        each_block((Cut(&mut self.p, 2 * half),), |block, (p,)| {
+        each_block::<D, _>((Cut(&mut self.p, 2 * half),), |block, (p,)| {
             for (colour, p) in p.chunks_exact_mut(half).enumerate() {
                 let z = &level.x[colour][block * half..(block + 1) * half];
                 if beta == 0.0 {
@@ -302,7 +302,7 @@ fn step_block<T: Copy + Into<f64>, const D: usize>(
 
 /// Copies the live blocks of a field into the solver's order.
 fn gather<const D: usize>(field: &Field<f64>, live: &Slots, out: &mut [Row<f64>], sizes: &mut [Size]) {
-    each_block((Cut(out, 2 * half_rows(D)), Cut(sizes, 1)), |block, (out, size)| {
+    each_block::<D, _>((Cut(out, 2 * half_rows(D)), Cut(sizes, 1)), |block, (out, size)| {
         size[0] = kernels::load::<D>(out, field.block(live.as_slice()[block - 1] as usize).as_chunks().0);
     });
 }

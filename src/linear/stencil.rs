@@ -132,7 +132,7 @@ impl Stencil {
             Cut(&mut self.carried, words),
             Cut(&mut self.class, 1),
         );
-        each_block(parts, |block, (live, linked, carried, class)| {
+        each_block::<D, _>(parts, |block, (live, linked, carried, class)| {
             let touched = explicit.has_contacts()
                 && (0..2).any(|colour| explicit.contacts_in(colour, block).next().is_some());
             let whole = |axis: usize| {
@@ -179,7 +179,7 @@ impl Stencil {
     /// Finds the blocks with a link that is neither whole nor leads to no unknown.
     fn find_partial_links<const D: usize, S: Source<D>>(&mut self, topology: &Topology<D>, source: &S) {
         let (constant, words, live) = (self.constant, mask_words(D), &self.live);
-        each_block((Cut(&mut self.class, 1),), |block, (class,)| {
+        each_block::<D, _>((Cut(&mut self.class, 1),), |block, (class,)| {
             if class[0] == UNIFORM {
                 return;
             }
@@ -283,11 +283,13 @@ impl Stencil {
             };
         let (diagonal, inverse) = (Cut(&mut self.diagonal[..len], rows), Cut(&mut self.inverse[..len], rows));
         if exact {
-            each_block((diagonal, inverse, Cut(&mut self.exact[..len], rows)), |slot, (d, i, e)| {
+            each_block::<D, _>((diagonal, inverse, Cut(&mut self.exact[..len], rows)), |slot, (d, i, e)| {
                 diagonals(slot, d, i, e.as_flattened_mut());
             });
         } else {
-            each_block((diagonal, inverse), |slot, (d, i)| diagonals(slot, d, i, &mut [0.0; 512][..cells]));
+            each_block::<D, _>((diagonal, inverse), |slot, (d, i)| {
+                diagonals(slot, d, i, &mut [0.0; 512][..cells])
+            });
         }
         self.fill_links(topology, source);
     }
@@ -297,7 +299,7 @@ impl Stencil {
         let len = self.link_owners.len() * rows;
         grow(&mut self.links, len);
         let owners = &self.link_owners;
-        each_block((Cut(&mut self.links[..len], rows),), |slot, (links,)| {
+        each_block::<D, _>((Cut(&mut self.links[..len], rows),), |slot, (links,)| {
             let block = owners[slot] as usize;
             let links = links.as_flattened_mut();
             let mut high = [0.0f32; 512];

@@ -78,7 +78,7 @@ pub(super) fn restrict<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D
     }
     let (half, octants) = (half_rows(D), power(2, D));
     let this = &*fine;
-    each_block((Cut(&mut coarse.b, 2 * half),), |cover, (b,)| {
+    each_block::<D, _>((Cut(&mut coarse.b, 2 * half),), |cover, (b,)| {
         let mut sums = [[0.0f32; 8]; 64];
         let sums = &mut sums[..2 * half];
         for &block in &this.transfer.children[cover][..octants] {
@@ -147,7 +147,7 @@ pub(super) fn inject<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>) {
 fn copy_to_colour<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>, colour: usize) {
     let half = half_rows(D);
     let (topology, stencil, transfer) = (&fine.topology, &fine.stencil, &fine.transfer);
-    each_block((Cut(&mut fine.x[colour], half),), |block, (x,)| {
+    each_block::<D, _>((Cut(&mut fine.x[colour], half),), |block, (x,)| {
         let cover = transfer.parent[block] as usize;
         let inverse = stencil.of::<D>(block, colour).inverse;
         kernels::prolong(
