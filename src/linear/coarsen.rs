@@ -79,9 +79,9 @@ fn aggregate<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: 
             };
             for (base, target) in quarter_rows::<D>(octant) {
                 let whole = whole_aggregates::<D, S>(source, block, base);
-                for x in 0..4 {
+                for (x, whole) in whole.into_iter().enumerate() {
                     let (base, target) = (base + 2 * x, target + x);
-                    if !whole[x] {
+                    if !whole {
                         let carried = mask(&fine.stencil.carried, base);
                         if carried == 0 {
                             continue;

@@ -429,8 +429,8 @@ pub(super) fn store<const D: usize>(natural: &mut [Row<f64>], values: &[Row<f64>
     let rows = const { half_rows(D) };
     assert!(values.len() == 2 * rows && natural.len() == 2 * rows);
     let (red, black) = values.split_at(rows);
-    for row in 0..2 * rows {
-        natural[row] = join_row::<_, D>(red, black, row);
+    for (row, out) in natural.iter_mut().enumerate() {
+        *out = join_row::<_, D>(red, black, row);
     }
 }
 

@@ -303,10 +303,8 @@ fn blocks_beyond_the_domain_are_like_any_other<const D: usize>() {
         let place = |cell: [i32; D]| cell.map(|c| c + offset);
         for &cell in &cells {
             let here = domain.index(place(cell));
-            for axis in 0..D {
-                if cell[axis] > 0 {
-                    domain.link[axis][here] = 1.0;
-                }
+            for (axis, link) in domain.link.iter_mut().enumerate() {
+                link[here] = if cell[axis] > 0 { 1.0 } else { 0.0 };
             }
             if cell[1] == 15 {
                 domain.ground[here] = 2.0;
