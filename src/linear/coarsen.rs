@@ -7,29 +7,14 @@
 //! * cell–cell: sum of the crossing links times `2 / (L(A) + L(B))`: the distance has doubled where something merged;
 //! * ground and shared nodes: `Σ 1 / (1/c + h / (4 s))`, in series with a quarter cell, where something merged.
 
-use crate::math::{flatten, power, unflatten};
+use crate::math::{flatten, power};
 
 use super::level::Level;
 use super::parallel::{Cut, each_block};
 use super::source::{Source, kind};
-use super::split::{Splitter, mark_careful};
+use super::split::Splitter;
 use super::stencil::mask_words;
 use crate::grid::block_cells;
-
-/// Working memory of [`coarsen`].
-#[derive(Clone, Debug, Default)]
-pub(super) struct Workshop {
-    /// Coarse cells that need the careful path, one bit each.
-    pub careful: Vec<u64>,
-    pub splitter: Splitter,
-}
-
-impl Workshop {
-    /// Bytes held.
-    pub fn bytes(&self) -> usize {
-        self.careful.capacity() * 8 + self.splitter.bytes()
-    }
-}
 
 /// A link in series with a quarter of a cell of width `h`, through a surface of size `area`.
 #[inline]
@@ -43,7 +28,7 @@ pub(super) fn coarsen<const D: usize, S: Source<D>>(
     source: &S,
     coarse: &mut Level<D>,
     h: f32,
-    workshop: &mut Workshop,
+    splitter: &mut Splitter,
 ) {
     coarse.topology.cover(&fine.topology, &mut fine.transfer.parent);
     let children = &mut fine.transfer.children;
@@ -54,11 +39,10 @@ pub(super) fn coarsen<const D: usize, S: Source<D>>(
         children[fine.transfer.parent[block] as usize][octant] = block as u32;
     }
     coarse.sums.reset::<D>(coarse.topology.len());
-    mark_careful(fine, coarse.topology.len(), &mut workshop.careful);
-    aggregate(fine, source, coarse, h, &workshop.careful);
-    workshop.splitter.split(fine, source, coarse, h);
+    aggregate(fine, source, coarse, h);
+    splitter.split(fine, source, coarse, h);
     sum_links(fine, source, coarse);
-    workshop.splitter.link(fine, source, coarse, h);
+    splitter.link(fine, source, coarse, h);
     let constant = fine.stencil.constant * power(2, D - 1) as f32 * 0.5;
     coarse.stencil.build(&coarse.topology, &coarse.sums, &coarse.explicit, constant, false);
     coarse.reserve_vectors();
@@ -71,62 +55,79 @@ pub(super) fn corner<const D: usize>(index: usize) -> usize {
 }
 
 /// Finds out what each coarse cell is made of, and sums its grounds.
-fn aggregate<const D: usize, S: Source<D>>(
-    fine: &Level<D>,
-    source: &S,
-    coarse: &mut Level<D>,
-    h: f32,
-    careful: &[u64],
-) {
+fn aggregate<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: &mut Level<D>, h: f32) {
     let (cells, words, corners) = (block_cells(D), mask_words(D), power(2, D));
     let sums = &mut coarse.sums;
     let parts = (Cut(&mut sums.kind, cells), Cut(&mut sums.ground, cells), Cut(&mut sums.area, cells));
-    each_block(parts, |cover, (kinds, ground, area)| {
+    each_block::<D, _>(parts, |cover, (kinds, ground, area)| {
         for (octant, &block) in fine.transfer.children[cover][..corners].iter().enumerate() {
             let block = block as usize;
             if block == 0 {
                 continue;
             }
-            let uniform = fine.stencil.is_uniform(block);
+            if fine.stencil.is_uniform(block) {
+                for (_, target) in quarter_rows::<D>(octant) {
+                    kinds[target..target + 4].fill(kind::MERGED);
+                }
+                continue;
+            }
             let mask = |mask: &[u64], base: usize| {
                 (0..corners).fold(0u8, |bits, i| {
                     let cell = base + corner::<D>(i);
                     bits | ((mask[block * words + cell / 64] >> (cell % 64) & 1) as u8) << i
                 })
             };
-            for group in 0..power(4, D) {
-                let at = unflatten::<D>(group, 4);
-                let target = (0..D).map(|a| (4 * (octant >> a & 1) + at[a]) * power(8, a)).sum::<usize>();
-                if careful[cover * words + target / 64] >> (target % 64) & 1 != 0 {
-                    kinds[target] = kind::CAREFUL;
-                    continue;
-                }
-                if uniform {
+            for (base, target) in quarter_rows::<D>(octant) {
+                let whole = whole_aggregates::<D, S>(source, block, base);
+                for (x, whole) in whole.into_iter().enumerate() {
+                    let (base, target) = (base + 2 * x, target + x);
+                    if !whole {
+                        let carried = mask(&fine.stencil.carried, base);
+                        if carried == 0 {
+                            continue;
+                        }
+                        if carried != mask(&fine.stencil.live, base)
+                            || !is_connected::<D, S>(source, block, base, carried)
+                        {
+                            kinds[target] = kind::CAREFUL;
+                            continue;
+                        }
+                        if carried.count_ones() == 1 {
+                            let cell = base + corner::<D>(carried.trailing_zeros() as usize);
+                            kinds[target] = kind::SINGLE;
+                            ground[target] = source.ground(block)[cell];
+                            area[target] = source.area(block)[cell];
+                            continue;
+                        }
+                    }
                     kinds[target] = kind::MERGED;
-                    continue;
-                }
-                let base = (0..D).map(|a| 2 * at[a] * power(8, a)).sum::<usize>();
-                let linked = mask(&fine.stencil.linked, base);
-                if linked == 0 {
-                    continue;
-                }
-                if linked != mask(&fine.stencil.live, base)
-                    || !is_connected::<D, S>(source, block, base, linked)
-                {
-                    kinds[target] = kind::CAREFUL;
-                    continue;
-                }
-                let merged = linked.count_ones() > 1;
-                kinds[target] = if merged { kind::MERGED } else { kind::SINGLE };
-                for i in 0..corners {
-                    let cell = base + corner::<D>(i);
-                    let (d, s) = (source.ground(block)[cell], source.area(block)[cell]);
-                    ground[target] += if merged { in_series(d, s, h) } else { d };
-                    area[target] += s;
+                    for cell in (0..corners).map(|i| base + corner::<D>(i)) {
+                        let (d, s) = (source.ground(block)[cell], source.area(block)[cell]);
+                        if d > 0.0 {
+                            ground[target] += in_series(d, s, h);
+                            area[target] += s;
+                        }
+                    }
                 }
             }
         }
     });
+}
+
+/// Which of four aggregates in a row have all their inner links: the quick test that settles most of them.
+fn whole_aggregates<const D: usize, S: Source<D>>(source: &S, block: usize, base: usize) -> [bool; 4] {
+    // Smallest link so far: those along x count in odd lanes only.
+    let (mut along, mut across) = ([f32::MAX; 8], [f32::MAX; 8]);
+    for i in (0..power(2, D)).step_by(2) {
+        let start = base + corner::<D>(i);
+        for axis in (0..D).filter(|&axis| axis == 0 || i >> axis & 1 == 1) {
+            let least = if axis == 0 { &mut along } else { &mut across };
+            for (least, &link) in least.iter_mut().zip(&source.link(axis, block)[start..start + 8]) {
+                *least = if link < *least { link } else { *least };
+            }
+        }
+    }
+    std::array::from_fn(|x| along[2 * x + 1] > 0.0 && across[2 * x] > 0.0 && across[2 * x + 1] > 0.0)
 }
 
 /// Whether the cells of an aggregate given by `mask` hang together by links inside it.
@@ -150,17 +151,37 @@ fn is_connected<const D: usize, S: Source<D>>(source: &S, block: usize, base: us
                 reached |= edge;
             }
         }
-        if reached == before {
+        if reached == mask || reached == before {
             return reached == mask;
         }
     }
+}
+
+/// The rows of four coarse cells over a fine block: where the finer cells start, and where the coarse ones do.
+fn quarter_rows<const D: usize>(octant: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..power(4, D - 1)).map(move |row| {
+        let (mut rest, mut base, mut target) = (row, 0, 4 * (octant & 1));
+        for axis in 1..D {
+            base += 2 * (rest % 4) * power(8, axis);
+            target += (4 * (octant >> axis & 1) + rest % 4) * power(8, axis);
+            rest /= 4;
+        }
+        (base, target)
+    })
 }
 
 /// Sums the links between neighbouring coarse cells, except where one of them needs the careful path.
 fn sum_links<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: &mut Level<D>) {
     let (cells, corners) = (block_cells(D), power(2, D));
     let (kinds, topology) = (&coarse.sums.kind, &coarse.topology);
-    each_block((Cut(&mut coarse.sums.link, D * cells),), |cover, (links,)| {
+    // Factors by the sum of two kinds; 0 unless both are single or merged.
+    let factor = |here: u8, there: u8| match (here, there) {
+        (kind::SINGLE, kind::SINGLE) => 1.0f32,
+        (kind::MERGED, kind::MERGED) => 0.5,
+        (kind::SINGLE, kind::MERGED) | (kind::MERGED, kind::SINGLE) => 2.0 / 3.0,
+        _ => 0.0,
+    };
+    each_block::<D, _>((Cut(&mut coarse.sums.link, D * cells),), |cover, (links,)| {
         for (octant, &block) in fine.transfer.children[cover][..corners].iter().enumerate() {
             let block = block as usize;
             if block == 0 {
@@ -170,22 +191,31 @@ fn sum_links<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: 
                 let stride = power(8, axis);
                 let beside = topology.beside(cover)[axis][0] as usize;
                 let fine_links = source.link(axis, block);
-                for group in 0..power(4, D) {
-                    let at = unflatten::<D>(group, 4);
-                    let target = (0..D).map(|a| (4 * (octant >> a & 1) + at[a]) * power(8, a)).sum::<usize>();
-                    let here = kinds[cover * cells + target];
-                    let there = match target / stride % 8 {
-                        0 => kinds[beside * cells + target + 7 * stride],
-                        _ => kinds[cover * cells + target - stride],
-                    };
-                    let plain = kind::EMPTY + 1..kind::CAREFUL;
-                    if plain.contains(&here) && plain.contains(&there) {
-                        let base = (0..D).map(|a| 2 * at[a] * power(8, a)).sum::<usize>();
-                        let sum = (0..corners)
-                            .filter(|i| i >> axis & 1 == 0)
-                            .map(|i| fine_links[base + corner::<D>(i)])
-                            .sum::<f32>();
-                        links[axis * cells + target] = sum * (2.0 / f32::from(here + there));
+                for (base, target) in quarter_rows::<D>(octant) {
+                    // Only the links on the low side of the aggregates cross between them.
+                    let mut row = [0.0f32; 8];
+                    for i in (0..corners).filter(|i| i & 1 == 0 && i >> axis & 1 == 0) {
+                        let start = base + corner::<D>(i);
+                        for (sum, link) in row.iter_mut().zip(&fine_links[start..start + 8]) {
+                            *sum += link;
+                        }
+                    }
+                    let mut sums = [0.0f32; 4];
+                    for (x, sum) in sums.iter_mut().enumerate() {
+                        *sum = if axis == 0 { row[2 * x] } else { row[2 * x] + row[2 * x + 1] };
+                    }
+                    let here: [u8; 4] = std::array::from_fn(|x| kinds[cover * cells + target + x]);
+                    let there: [u8; 4] = std::array::from_fn(|x| match (target + x) / stride % 8 {
+                        0 => kinds[beside * cells + target + x + 7 * stride],
+                        _ => kinds[cover * cells + target + x - stride],
+                    });
+                    let links = &mut links[axis * cells + target..axis * cells + target + 4];
+                    if here == [kind::MERGED; 4] && there == [kind::MERGED; 4] {
+                        links.iter_mut().zip(sums).for_each(|(link, sum)| *link = 0.5 * sum);
+                    } else {
+                        for x in 0..4 {
+                            links[x] = sums[x] * factor(here[x], there[x]);
+                        }
                     }
                 }
             }

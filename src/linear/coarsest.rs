@@ -41,7 +41,10 @@ struct Step {
 /// The network while it shrinks.
 #[derive(Clone, Debug, Default)]
 struct Elimination {
+    /// Links of each node. Those to nodes with a single link may be outdated: see `gone`.
     links: Vec<Vec<(u32, f64)>>,
+    /// How many of them are not.
+    degree: Vec<u32>,
     ground: Vec<f64>,
     gone: Vec<bool>,
     queue: BinaryHeap<Reverse<(u32, u32)>>,
@@ -146,13 +149,15 @@ impl Coarsest {
         work.gone.clear();
         work.gone.resize(count, false);
         work.queue.clear();
+        work.degree.clear();
         for (node, links) in work.links[..count].iter().enumerate() {
+            work.degree.push(links.len() as u32);
             work.queue.push(Reverse((links.len() as u32, node as u32)));
         }
         let mut left = count;
         while let Some(Reverse((degree, node))) = work.queue.pop() {
             let v = node as usize;
-            if work.gone[v] || work.links[v].len() != degree as usize {
+            if work.gone[v] || work.degree[v] != degree {
                 continue; // an outdated entry
             }
             if degree as usize * 3 > left * 2 && left > 8 {
@@ -160,15 +165,23 @@ impl Coarsest {
             }
             work.gone[v] = true;
             left -= 1;
-            let links = std::mem::take(&mut work.links[v]);
+            let mut links = std::mem::take(&mut work.links[v]);
+            if links.len() != degree as usize {
+                links.retain(|&(a, _)| !work.gone[a as usize]);
+            }
             let total = links.iter().map(|l| l.1).sum::<f64>() + work.ground[v];
             self.steps.push(Step { node, start: self.to.len() as u32, total });
             for &(a, g) in &links {
                 self.to.push(a);
                 self.link.push(g);
-                work.absorb(a as usize, node, g / total, &links);
                 work.ground[a as usize] += g * work.ground[v] / total;
-                work.queue.push(Reverse((work.links[a as usize].len() as u32, a)));
+                if degree == 1 {
+                    // No new links: a node with thousands of such neighbours must not be rewritten for each.
+                    work.degree[a as usize] -= 1;
+                } else {
+                    work.absorb(a as usize, g / total, &links);
+                }
+                work.queue.push(Reverse((work.degree[a as usize], a)));
             }
             work.links[v] = links;
         }
@@ -188,12 +201,12 @@ impl Coarsest {
         }
         work.table.clear();
         work.table.resize(n * n, 0.0);
-        // Rank of each remaining node; `gone` nodes are never asked for.
         for i in 0..n {
             for k in 0..work.links[work.rest[i] as usize].len() {
                 let (a, g) = work.links[work.rest[i] as usize][k];
-                let j = work.rest.binary_search(&a).expect("links lead to remaining nodes");
-                work.table[i * n + j] = g;
+                if let Ok(j) = work.rest.binary_search(&a) {
+                    work.table[i * n + j] = g;
+                }
             }
         }
         for v in 0..n {
@@ -305,13 +318,13 @@ impl Coarsest {
             + (work.ground.capacity() + work.table.capacity() + work.queue.capacity()) * 8
             + work.gone.capacity()
             + work.merged.capacity() * 16
-            + work.rest.capacity() * 4
+            + (work.rest.capacity() + work.degree.capacity()) * 4
     }
 }
 
 impl Elimination {
-    /// Replaces node `a`'s link to the removed node by links of `share` times its links to all others.
-    fn absorb(&mut self, a: usize, removed: u32, share: f64, links: &[(u32, f64)]) {
+    /// Replaces node `a`'s link to a removed node by links of `share` times that node's links to all others.
+    fn absorb(&mut self, a: usize, share: f64, links: &[(u32, f64)]) {
         self.merged.clear();
         let own = &self.links[a];
         let (mut i, mut j) = (0, 0);
@@ -333,12 +346,13 @@ impl Elimination {
                 }
                 _ => unreachable!("one side has an entry"),
             };
-            if next.0 != removed && next.0 as usize != a {
+            if !self.gone[next.0 as usize] && next.0 as usize != a {
                 self.merged.push(next);
             }
         }
         let own = &mut self.links[a];
         own.clear();
         own.extend_from_slice(&self.merged);
+        self.degree[a] = self.merged.len() as u32;
     }
 }

@@ -5,9 +5,14 @@
 //! place and colour). Cells feel explicit nodes through their right-hand side: `b + Σ c x_node`, kept up to date in
 //! the level's `b` for the cells concerned, the *contacts*.
 
+use rayon::prelude::*;
+
 use crate::grid::block_cells;
 
 use super::layout::{Node, Place, Row};
+
+/// Below this many links, work stays on the calling thread.
+const WORTH_SHARING: usize = 4096;
 
 /// One direction of a link with an explicit end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -175,52 +180,118 @@ impl<const D: usize> Explicit<D> {
         }
     }
 
-    /// Brings the right-hand side of one colour's contacts up to date, and reports each change.
-    pub fn refresh(&self, b: &mut [Row<f32>], colour: usize, mut changed: impl FnMut(usize, f32)) {
+    /// Brings the right-hand side of one colour's contacts up to date.
+    pub fn refresh(&self, b: &mut [Row<f32>], colour: usize) {
+        self.refresh_part(self.contacts_of(colour), b.as_flattened_mut(), 0, &mut []);
+    }
+
+    /// The same, and lists how much each changed.
+    pub fn refresh_and_report(&self, b: &mut [Row<f32>], colour: usize, changes: &mut Vec<f32>) {
+        let range = self.contacts_of(colour);
+        changes.clear();
+        changes.resize(range.len(), 0.0);
+        self.refresh_part(range, b.as_flattened_mut(), 0, changes);
+    }
+
+    fn contacts_of(&self, colour: usize) -> std::ops::Range<usize> {
         let c = &self.contacts;
-        let range = if colour == 0 { 0..c.red } else { c.red..c.cell.len() };
-        for i in range {
+        if colour == 0 { 0..c.red } else { c.red..c.cell.len() }
+    }
+
+    /// Refreshes some contacts of one colour, halves of them at a time on different threads: their cells are sorted, so
+    /// the right-hand side (which begins with entry `offset`) can be cut between any two.
+    fn refresh_part(
+        &self,
+        contacts: std::ops::Range<usize>,
+        b: &mut [f32],
+        offset: usize,
+        changes: &mut [f32],
+    ) {
+        let c = &self.contacts;
+        if contacts.len() > WORTH_SHARING {
+            let middle = contacts.start + contacts.len() / 2;
+            let cut = paired_index::<D>(c.cell[middle]);
+            let (low, high) = b.split_at_mut(cut - offset);
+            let at = changes.len().min(middle - contacts.start);
+            let (low_changes, high_changes) = changes.split_at_mut(at);
+            rayon::join(
+                || self.refresh_part(contacts.start..middle, low, offset, low_changes),
+                || self.refresh_part(middle..contacts.end, high, cut, high_changes),
+            );
+            return;
+        }
+        for (k, i) in contacts.enumerate() {
             let mut value = c.base[i];
             for j in c.start[i] as usize..c.start[i + 1] as usize {
                 value += c.link[j] * self.x[c.to[j] as usize];
             }
-            let b = cell_value_mut::<D>(b, c.cell[i]);
-            changed(i, value - *b);
+            let b = &mut b[paired_index::<D>(c.cell[i]) - offset];
+            if let Some(change) = changes.get_mut(k) {
+                *change = value - *b;
+            }
             *b = value;
         }
     }
 
     /// `Σ g x` over the links of a node, in f64: a shared node may have thousands.
     #[inline]
-    fn pull(&self, node: usize, x: [&[Row<f32>]; 2]) -> f64 {
+    fn pull(&self, node: usize, x: [&[Row<f32>]; 2], own: &[f32]) -> f64 {
+        let x = x.map(|x| x.as_flattened());
         self.links(node)
             .map(|(to, link, _)| {
                 let value = match to.place() {
-                    Place::Cell { colour, index } => x[colour].as_flattened()[index],
-                    Place::Explicit(index) => self.x[index],
+                    Place::Cell { colour, index } => x[colour][index],
+                    Place::Explicit(index) => own[index],
                 };
                 f64::from(link) * f64::from(value)
             })
             .sum()
     }
 
-    /// Solves the rows of some nodes, which must not be linked to each other.
-    pub fn relax(&mut self, nodes: std::ops::Range<usize>, x: [&[Row<f32>]; 2]) {
-        for node in nodes {
-            let diagonal = self.diagonal[node];
-            self.x[node] = if diagonal > 0.0 {
-                ((f64::from(self.b[node]) + self.pull(node, x)) / diagonal) as f32
-            } else {
-                0.0
-            };
+    fn solve_row(&self, node: usize, x: [&[Row<f32>]; 2], own: &[f32]) -> f32 {
+        match self.diagonal[node] {
+            diagonal if diagonal > 0.0 => {
+                ((f64::from(self.b[node]) + self.pull(node, x, own)) / diagonal) as f32
+            }
+            _ => 0.0,
         }
+    }
+
+    /// Solves the rows of one colour's extras, which are not linked to each other.
+    pub fn relax_extras(&mut self, colour: usize, x: [&[Row<f32>]; 2]) {
+        let ends = [0, self.ends[0], self.ends[1]];
+        for node in ends[colour]..ends[colour + 1] {
+            self.x[node] = self.solve_row(node, x, &self.x);
+        }
+    }
+
+    /// Solves the rows of the shared nodes, which are not linked to each other.
+    pub fn relax_shared(&mut self, x: [&[Row<f32>]; 2]) {
+        let first = self.ends[1];
+        if self.count == first {
+            return;
+        }
+        // Taken out for a moment, so that rows can be read while values are written.
+        let mut own = std::mem::take(&mut self.x);
+        let (extras, shared) = own.split_at_mut(first);
+        if self.to.len() > WORTH_SHARING {
+            shared
+                .par_iter_mut()
+                .enumerate()
+                .for_each(|(k, value)| *value = self.solve_row(first + k, x, extras));
+        } else {
+            for (k, value) in shared.iter_mut().enumerate() {
+                *value = self.solve_row(first + k, x, extras);
+            }
+        }
+        self.x = own;
     }
 
     /// Residual of a node's row.
     pub fn residual(&self, node: usize, x: [&[Row<f32>]; 2]) -> f32 {
         if self.diagonal[node] > 0.0 {
-            (f64::from(self.b[node]) + self.pull(node, x) - self.diagonal[node] * f64::from(self.x[node]))
-                as f32
+            (f64::from(self.b[node]) + self.pull(node, x, &self.x)
+                - self.diagonal[node] * f64::from(self.x[node])) as f32
         } else {
             0.0
         }

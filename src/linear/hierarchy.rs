@@ -4,7 +4,7 @@ use crate::grid::block_cells;
 use crate::math::power;
 
 use super::closed;
-use super::coarsen::{Workshop, coarsen};
+use super::coarsen::coarsen;
 use super::coarsest::Coarsest;
 use super::cycle::cycle;
 use super::explicit::HalfLink;
@@ -13,6 +13,7 @@ use super::level::Level;
 use super::parallel::{Cut, each_block};
 use super::params::SolveInfo;
 use super::source::Finest;
+use super::split::Splitter;
 use super::system::System;
 
 /// With so few nodes left, the rest is solved exactly.
@@ -29,7 +30,7 @@ pub(super) struct Hierarchy<const D: usize> {
     levels: Vec<Level<D>>,
     depth: usize,
     coarsest: Coarsest,
-    workshop: Workshop,
+    splitter: Splitter,
     block_of: Vec<u32>,
     half_links: Vec<HalfLink>,
     largest: Vec<f32>,
@@ -49,10 +50,10 @@ impl<const D: usize> Hierarchy<D> {
             let (fine, coarse) = self.levels[self.depth - 1..].split_at_mut(1);
             let (fine, coarse) = (&mut fine[0], &mut coarse[0]);
             if self.depth == 1 {
-                coarsen(fine, &source, coarse, h, &mut self.workshop);
+                coarsen(fine, &source, coarse, h, &mut self.splitter);
             } else {
                 let sums = std::mem::take(&mut fine.sums);
-                coarsen(fine, &sums, coarse, h, &mut self.workshop);
+                coarsen(fine, &sums, coarse, h, &mut self.splitter);
                 fine.sums = sums;
             }
             let done = coarse.linked as f64 > KEPT * fine.linked as f64;
@@ -97,7 +98,7 @@ impl<const D: usize> Hierarchy<D> {
         let live = system.live.as_slice();
         self.largest.clear();
         self.largest.resize(level.topology.len(), 0.0);
-        each_block((Cut(&mut self.largest, 1),), |block, (largest,)| {
+        each_block::<D, _>((Cut(&mut self.largest, 1),), |block, (largest,)| {
             let slot = live[block - 1] as usize;
             for field in system.link {
                 let mut lanes = [0.0f32; 16];
@@ -181,7 +182,7 @@ impl<const D: usize> Hierarchy<D> {
     pub fn bytes(&self) -> usize {
         self.levels.iter().map(Level::bytes).sum::<usize>()
             + self.coarsest.bytes()
-            + self.workshop.bytes()
+            + self.splitter.bytes()
             + (self.block_of.capacity() + self.largest.capacity()) * 4
             + self.half_links.capacity() * size_of::<HalfLink>()
     }

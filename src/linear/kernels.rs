@@ -5,7 +5,7 @@
 
 use multiversion::multiversion;
 
-use super::layout::{Row, half_rows, plane_rows};
+use super::layout::{Row, half_rows, join_row, plane_rows, split_row};
 use super::topology::Topology;
 
 /// The other colour's values in a block and in the blocks beside it.
@@ -259,7 +259,7 @@ pub(super) fn prolong<const D: usize>(
         } else {
             4 * octant[1] + row
         };
-        let natural = super::layout::join_row::<_, D>(red, black, source);
+        let natural = join_row::<_, D>(red, black, source);
         let c = &natural[4 * octant[0]..4 * octant[0] + 4];
         let mut wide = [c[0], c[0], c[1], c[1], c[2], c[2], c[3], c[3]];
         if let Some(inverse) = inverse {
@@ -401,6 +401,57 @@ pub(super) fn step<T: Copy + Into<f64>, const D: usize>(
         }
     });
     Size { square: squares.iter().sum(), max: max.iter().copied().fold(0.0, f64::max) }
+}
+
+/// Sorts a block of natural order by colour, and measures it.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+pub(super) fn load<const D: usize>(out: &mut [Row<f64>], natural: &[Row<f64>]) -> Size {
+    let rows = const { half_rows(D) };
+    assert!(out.len() == 2 * rows && natural.len() == 2 * rows);
+    let (mut squares, mut max) = ([0.0; 8], [0.0f64; 8]);
+    for colour in 0..2 {
+        for row in 0..rows {
+            let values = split_row::<_, D>(natural, colour, row);
+            out[colour * rows + row] = values;
+            for lane in 0..8 {
+                squares[lane] += values[lane] * values[lane];
+                let size = values[lane].abs();
+                max[lane] = if size > max[lane] { size } else { max[lane] };
+            }
+        }
+    }
+    Size { square: squares.iter().sum(), max: max.iter().copied().fold(0.0, f64::max) }
+}
+
+/// Puts a block back into natural order.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+pub(super) fn store<const D: usize>(natural: &mut [Row<f64>], values: &[Row<f64>]) {
+    let rows = const { half_rows(D) };
+    assert!(values.len() == 2 * rows && natural.len() == 2 * rows);
+    let (red, black) = values.split_at(rows);
+    for (row, out) in natural.iter_mut().enumerate() {
+        *out = join_row::<_, D>(red, black, row);
+    }
+}
+
+/// `scale` times `r`, in f32.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+pub(super) fn round(rounded: &mut [Row<f32>], r: &[Row<f64>], scale: f64) {
+    for (rounded, r) in rounded.iter_mut().zip(r) {
+        for lane in 0..8 {
+            rounded[lane] = (r[lane] * scale) as f32;
+        }
+    }
+}
+
+/// `x = α p` over rows.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+pub(super) fn set(x: &mut [Row<f64>], alpha: f64, p: &[Row<f32>]) {
+    for (x, p) in x.iter_mut().zip(p) {
+        for lane in 0..8 {
+            x[lane] = alpha * f64::from(p[lane]);
+        }
+    }
 }
 
 /// `x += α p` over rows.

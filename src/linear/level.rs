@@ -50,7 +50,7 @@ impl<const D: usize> Level<D> {
         let (topology, stencil, b) = (&self.topology, &self.stencil, &self.b);
         let [red, black] = &mut self.x;
         let (own, other) = if colour == 0 { (red, &*black) } else { (black, &*red) };
-        each_block((Cut(own, half),), |block, (x,)| {
+        each_block::<D, _>((Cut(own, half),), |block, (x,)| {
             let start = 2 * block * half + colour * half;
             kernels::relax(
                 x,
@@ -65,26 +65,26 @@ impl<const D: usize> Level<D> {
     /// One pass over the cells and the extra nodes of a colour.
     fn relax_colour(&mut self, colour: usize) {
         if self.explicit.has_contacts() {
-            self.explicit.refresh(&mut self.b, colour, |_, _| {});
+            self.explicit.refresh(&mut self.b, colour);
         }
         self.relax_cells(colour);
-        let ends = [0, self.explicit.ends[0], self.explicit.ends[1]];
-        self.explicit.relax(ends[colour]..ends[colour + 1], [&self.x[0], &self.x[1]]);
+        self.explicit.relax_extras(colour, [&self.x[0], &self.x[1]]);
     }
 
     fn relax_shared(&mut self) {
-        self.explicit.relax(self.explicit.shared(), [&self.x[0], &self.x[1]]);
+        self.explicit.relax_shared([&self.x[0], &self.x[1]]);
     }
 
     /// Sweeps from zero: red, black, shared nodes, and again.
     pub fn sweep_down(&mut self, sweeps: usize) {
         let half = half_rows(D);
         let (stencil, b) = (&self.stencil, &self.b);
-        each_block((Cut(&mut self.x[0], half),), |block, (x,)| {
+        each_block::<D, _>((Cut(&mut self.x[0], half),), |block, (x,)| {
             kernels::relax_first(x, &b[2 * block * half..], stencil.of::<D>(block, 0).inverse);
         });
         self.explicit.x.fill(0.0);
         self.explicit.take_base(&self.b);
+        // All but red is still zero.
         for node in 0..self.explicit.ends[0] {
             let diagonal = self.explicit.diagonal[node];
             self.explicit.x[node] =
@@ -113,7 +113,7 @@ impl<const D: usize> Level<D> {
         let half = half_rows(D);
         let (stencil, b) = (&self.stencil, &self.b);
         for (colour, x) in self.x.iter_mut().enumerate() {
-            each_block((Cut(x, half),), |block, (x,)| {
+            each_block::<D, _>((Cut(x, half),), |block, (x,)| {
                 let start = (2 * block + colour) * half;
                 kernels::relax_first(x, &b[start..], stencil.of::<D>(block, colour).inverse);
             });

@@ -8,7 +8,7 @@ use crate::grid::{Field, Slots, for_each_block};
 
 use super::explicit::paired_index;
 use super::kernels::{self, Around, Size};
-use super::layout::{Row, half_rows, join_row, split_row};
+use super::layout::{Row, half_rows};
 use super::level::Level;
 use super::parallel::{Cut, each_block};
 use super::stencil::grow;
@@ -25,6 +25,8 @@ pub(super) struct Vectors {
     pub shared_x: Vec<f64>,
     pub shared_r: Vec<f64>,
     pub shared_p: Vec<f32>,
+    /// `x` is zero, whatever the memory says.
+    x_is_zero: bool,
     partial: Vec<f64>,
     sizes: Vec<Size>,
 }
@@ -51,14 +53,37 @@ impl Vectors {
         self.sizes.resize(level.topology.len(), Size::default());
     }
 
-    /// Forgets `x`.
+    /// Sets `x` to zero, in memory only when it is needed.
     pub fn clear_x(&mut self) {
-        self.x.fill([0.0; 8]);
+        self.x_is_zero = true;
         self.shared_x.fill(0.0);
+    }
+
+    /// Makes `x` hold its value.
+    pub fn settle_x(&mut self) {
+        if self.x_is_zero {
+            self.x.fill([0.0; 8]);
+            self.x_is_zero = false;
+        }
+    }
+
+    /// Takes `x` from a field in natural order.
+    pub fn load_x<const D: usize>(&mut self, field: &Field<f64>, live: &Slots, shared: &[f64]) {
+        self.x_is_zero = false;
+        gather::<D>(field, live, &mut self.x, &mut self.sizes);
+        self.shared_x.copy_from_slice(shared);
+    }
+
+    /// Takes `r` from a field in natural order, and measures it.
+    pub fn load_r<const D: usize>(&mut self, field: &Field<f64>, live: &Slots, shared: &[f64]) -> Size {
+        gather::<D>(field, live, &mut self.r, &mut self.sizes);
+        self.shared_r.copy_from_slice(shared);
+        self.measure()
     }
 
     /// `x += α p`, leaving `r` behind.
     pub fn advance_x(&mut self, alpha: f64) {
+        self.settle_x();
         kernels::advance(&mut self.x, alpha, &self.p);
         for (x, &p) in self.shared_x.iter_mut().zip(&self.shared_p) {
             *x += alpha * f64::from(p);
@@ -68,7 +93,10 @@ impl Vectors {
     /// Sets `x` to zero in cells that are no unknowns: a guess may come from an earlier system.
     pub fn clear_outside<const D: usize>(&mut self, level: &Level<D>) {
         let half = half_rows(D);
-        each_block((Cut(&mut self.x, 2 * half),), |block, (x,)| {
+        each_block::<D, _>((Cut(&mut self.x, 2 * half),), |block, (x,)| {
+            if level.stencil.is_uniform(block) {
+                return;
+            }
             for (colour, x) in x.chunks_exact_mut(half).enumerate() {
                 let diagonal = level.stencil.exact_of::<D>(block, colour).diagonal;
                 for (x, diagonal) in x.as_flattened_mut().iter_mut().zip(diagonal.as_flattened()) {
@@ -91,7 +119,7 @@ impl Vectors {
     pub fn energy<const D: usize>(&mut self, level: &Level<D>) -> f64 {
         let half = half_rows(D);
         let p = &self.p;
-        each_block((Cut(&mut self.partial, 1),), |block, (sum,)| {
+        each_block::<D, _>((Cut(&mut self.partial, 1),), |block, (sum,)| {
             sum[0] = (0..2)
                 .map(|colour| {
                     let start = 2 * block * half + colour * half;
@@ -132,21 +160,29 @@ impl Vectors {
         }
         let rows = 2 * half_rows(D);
         let (p, topology, stencil) = (&self.p, &level.topology, &level.stencil);
+        let was_zero = std::mem::take(&mut self.x_is_zero);
         let parts = (
             Cut(&mut self.r, rows),
             Cut(&mut level.b, rows),
             Cut(&mut self.x, rows),
             Cut(&mut self.sizes, 1),
         );
-        each_block(parts, |block, (r, b, x, size)| {
+        each_block::<D, _>(parts, |block, (r, b, x, size)| {
             size[0] = step_block::<f32, D>(block, r, b, alpha, scale, p, topology, stencil);
-            kernels::advance(x, alpha, &p[block * rows..(block + 1) * rows]);
+            let p = &p[block * rows..(block + 1) * rows];
+            if was_zero {
+                kernels::set(x, alpha, p);
+            } else {
+                kernels::advance(x, alpha, p);
+            }
         });
-        self.measure(level, scale)
+        self.round_shared(level, scale);
+        self.measure()
     }
 
     /// `r −= A x`, for an `r` that holds the right-hand side; otherwise as [`Self::step`].
     pub fn subtract_product<const D: usize>(&mut self, level: &mut Level<D>, scale: f64) -> Size {
+        self.settle_x();
         for (cell, node, link) in level.explicit.contact_links() {
             let (at, link) = (paired_index::<D>(cell), f64::from(link));
             self.r.as_flattened_mut()[at] += link * self.shared_x[node];
@@ -158,38 +194,36 @@ impl Vectors {
         let rows = 2 * half_rows(D);
         let (x, topology, stencil) = (&self.x, &level.topology, &level.stencil);
         let parts = (Cut(&mut self.r, rows), Cut(&mut level.b, rows), Cut(&mut self.sizes, 1));
-        each_block(parts, |block, (r, b, size)| {
+        each_block::<D, _>(parts, |block, (r, b, size)| {
             size[0] = step_block::<f64, D>(block, r, b, 1.0, scale, x, topology, stencil);
         });
-        self.measure(level, scale)
+        self.round_shared(level, scale);
+        self.measure()
     }
 
-    /// Measures `r` and rounds it into the level's `b`.
-    pub fn round_residual<const D: usize>(&mut self, level: &mut Level<D>, scale: f64) -> Size {
-        let rows = 2 * half_rows(D);
-        let parts = (Cut(&mut self.r, rows), Cut(&mut level.b, rows), Cut(&mut self.sizes, 1));
-        each_block(parts, |_, (r, b, size)| {
-            let mut found = Size::default();
-            for (r, b) in r.iter().zip(b.iter_mut()) {
-                for (&r, b) in r.iter().zip(b.iter_mut()) {
-                    *b = (r * scale) as f32;
-                    found.square += r * r;
-                    found.max = found.max.max(r.abs());
-                }
-            }
-            size[0] = found;
+    /// Rounds `r` into the level's `b`.
+    pub fn round_residual<const D: usize>(&mut self, level: &mut Level<D>, scale: f64) {
+        let (rows, r) = (2 * half_rows(D), &self.r);
+        each_block::<D, _>((Cut(&mut level.b, rows),), |block, (b,)| {
+            kernels::round(b, &r[block * rows..(block + 1) * rows], scale);
         });
-        self.measure(level, scale)
+        self.round_shared(level, scale);
     }
 
-    fn measure<const D: usize>(&mut self, level: &mut Level<D>, scale: f64) -> Size {
+    fn round_shared<const D: usize>(&self, level: &mut Level<D>, scale: f64) {
+        for (r, b) in self.shared_r.iter().zip(&mut level.explicit.b) {
+            *b = (r * scale) as f32;
+        }
+    }
+
+    /// The size of `r` from those of its parts.
+    fn measure(&self) -> Size {
         let mut size = Size::default();
         for part in &self.sizes[1..] {
             size.square += part.square;
             size.max = size.max.max(part.max);
         }
-        for (r, b) in self.shared_r.iter().zip(&mut level.explicit.b) {
-            *b = (r * scale) as f32;
+        for r in &self.shared_r {
             size.square += r * r;
             size.max = size.max.max(r.abs());
         }
@@ -199,7 +233,7 @@ impl Vectors {
     /// `z·b` for the level's `x` as `z`.
     pub fn alignment<const D: usize>(&mut self, level: &Level<D>) -> f64 {
         let half = half_rows(D);
-        each_block((Cut(&mut self.partial, 1),), |block, (sum,)| {
+        each_block::<D, _>((Cut(&mut self.partial, 1),), |block, (sum,)| {
             sum[0] = (0..2)
                 .map(|colour| {
                     let start = (2 * block + colour) * half;
@@ -218,7 +252,7 @@ impl Vectors {
     /// `p = z + β p` for the level's `x` as `z`; `β = 0` forgets `p`, whatever it holds.
     pub fn redirect<const D: usize>(&mut self, level: &Level<D>, beta: f64) {
         let half = half_rows(D);
-        each_block((Cut(&mut self.p, 2 * half),), |block, (p,)| {
+        each_block::<D, _>((Cut(&mut self.p, 2 * half),), |block, (p,)| {
             for (colour, p) in p.chunks_exact_mut(half).enumerate() {
                 let z = &level.x[colour][block * half..(block + 1) * half];
                 if beta == 0.0 {
@@ -267,13 +301,9 @@ fn step_block<T: Copy + Into<f64>, const D: usize>(
 }
 
 /// Copies the live blocks of a field into the solver's order.
-pub(super) fn gather<const D: usize>(field: &Field<f64>, live: &[u32], out: &mut [Row<f64>]) {
-    let half = half_rows(D);
-    each_block((Cut(out, 2 * half),), |block, (out,)| {
-        let natural = field.block(live[block - 1] as usize).as_chunks::<8>().0;
-        for (row, out) in out.iter_mut().enumerate() {
-            *out = split_row::<_, D>(natural, row / half, row % half);
-        }
+fn gather<const D: usize>(field: &Field<f64>, live: &Slots, out: &mut [Row<f64>], sizes: &mut [Size]) {
+    each_block::<D, _>((Cut(out, 2 * half_rows(D)), Cut(sizes, 1)), |block, (out, size)| {
+        size[0] = kernels::load::<D>(out, field.block(live.as_slice()[block - 1] as usize).as_chunks().0);
     });
 }
 
@@ -284,16 +314,9 @@ pub(super) fn scatter<const D: usize>(
     block_of: &[u32],
     field: &mut Field<f64>,
 ) {
-    let half = half_rows(D);
-    for_each_block(slots, field.parts(), |slot, out| {
-        let block = block_of[slot] as usize;
-        if block == 0 {
-            out.fill(0.0);
-            return;
-        }
-        let (red, black) = values[2 * block * half..2 * (block + 1) * half].split_at(half);
-        for (row, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-            *out = join_row::<_, D>(red, black, row);
-        }
+    let rows = 2 * half_rows(D);
+    for_each_block(slots, field.parts(), |slot, out| match block_of[slot] as usize {
+        0 => out.fill(0.0),
+        block => kernels::store::<D>(out.as_chunks_mut().0, &values[block * rows..(block + 1) * rows]),
     });
 }

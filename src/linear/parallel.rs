@@ -2,23 +2,24 @@
 
 use rayon::prelude::*;
 
-/// Below this many blocks a sweep stays on the calling thread: waking another costs more than it helps.
-const WORTH_SHARING: usize = 48;
-/// Blocks a thread takes at a time.
-const GRAIN: usize = 8;
+use crate::grid::block_cells;
 
-/// Calls `body(block, parts)` for every block but the absent one. `parts` are `N` arrays cut into blocks of the given
-/// lengths.
-pub(super) fn each_block<T: Chunked>(parts: T, body: impl Fn(usize, T::Chunk) + Sync + Send) {
-    parts.sweep(body);
+/// Below this many cells a sweep stays on the calling thread: waking another costs more than it helps.
+const WORTH_SHARING: usize = 24 * 1024;
+/// Cells a thread takes at a time.
+const GRAIN: usize = 4 * 1024;
+
+/// Calls `body(block, parts)` for every block but the absent one. `parts` are arrays cut into blocks.
+pub(super) fn each_block<const D: usize, T: Chunked>(parts: T, body: impl Fn(usize, T::Chunk) + Sync + Send) {
+    parts.sweep(WORTH_SHARING / block_cells(D), GRAIN / block_cells(D), body);
 }
 
 /// Arrays that can be cut into blocks together.
 pub(super) trait Chunked {
     /// One block of each.
     type Chunk;
-    /// Visits all blocks but the first.
-    fn sweep(self, body: impl Fn(usize, Self::Chunk) + Sync + Send);
+    /// Visits all blocks but the first; on several threads, `grain` blocks at a time, if there are `enough`.
+    fn sweep(self, enough: usize, grain: usize, body: impl Fn(usize, Self::Chunk) + Sync + Send);
 }
 
 /// A mutable array and the length of its blocks.
@@ -37,10 +38,10 @@ macro_rules! chunked {
         impl<'a, $first: Send $(, $name: Send)*> Chunked for (Cut<'a, $first>, $(Cut<'a, $name>,)*) {
             type Chunk = (&'a mut [$first], $(&'a mut [$name],)*);
             #[allow(non_snake_case)]
-            fn sweep(self, body: impl Fn(usize, Self::Chunk) + Sync + Send) {
+            fn sweep(self, enough: usize, grain: usize, body: impl Fn(usize, Self::Chunk) + Sync + Send) {
                 let ($first, block) = self.$first_index.tail();
                 let count = $first.len() / block;
-                if count < WORTH_SHARING {
+                if count < enough {
                     let mut $first = $first.chunks_exact_mut(block);
                     $(let ($name, block) = self.$index.tail();
                       assert_eq!($name.len(), count * block, "arrays have the same number of blocks");
@@ -53,7 +54,7 @@ macro_rules! chunked {
                     $(let ($name, block) = self.$index.tail();
                       assert_eq!($name.len(), count * block, "arrays have the same number of blocks");
                       let chunks = chunks.zip($name.par_chunks_exact_mut(block));)*
-                    chunks.with_min_len(GRAIN).for_each(|chunked!(@pattern (i, $first) $($name)*)| {
+                    chunks.with_min_len(grain).for_each(|chunked!(@pattern (i, $first) $($name)*)| {
                         body(i + 1, ($first, $($name,)*))
                     });
                 }

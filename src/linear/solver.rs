@@ -10,7 +10,7 @@ use super::closed::{Means, Remove};
 use super::hierarchy::Hierarchy;
 use super::incomplete::IncompleteCholesky;
 use super::kernels::Size;
-use super::operator::{Vectors, gather, scatter};
+use super::operator::{Vectors, scatter};
 use super::params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
 use super::system::System;
 
@@ -29,6 +29,15 @@ const PATIENCE_REFERENCE: usize = 1000;
 
 /// The true residual may miss the tolerance by this much: rounding, not worth another iteration.
 const SLACK: f64 = 1.01;
+
+/// What a solve is given and does not change.
+struct Task<'a, const D: usize> {
+    system: &'a System<'a, D>,
+    rhs: &'a Field<f64>,
+    shared_rhs: &'a [f64],
+    params: &'a SolverParams,
+    stop: Option<&'a AtomicBool>,
+}
 
 /// What has to be reached.
 struct Goal {
@@ -79,13 +88,16 @@ impl<const D: usize> Solver<D> {
         info.seconds_setup = clock.elapsed().as_secs_f64();
 
         let clock = Instant::now();
-        self.load_rhs(system, rhs, shared_rhs);
+        let mut size = self.vectors.load_r::<D>(rhs, system.live, shared_rhs);
         if info.closed_components > 0 {
             self.remove(Remove::Sum, system, info.closed_components);
             scatter::<D>(&self.vectors.r, system.live, self.hierarchy.block_of(), rhs);
             shared_rhs.copy_from_slice(&self.vectors.shared_r);
+            size = self.vectors.load_r::<D>(rhs, system.live, shared_rhs);
         }
-        self.run(system, rhs, x, shared_rhs, shared_x, params, stop, &mut info);
+        let task = Task { system, rhs, shared_rhs, params, stop };
+        self.run(&task, size, x, shared_x, &mut info);
+        self.vectors.settle_x();
         if info.closed_components > 0 {
             self.remove(Remove::Mean, system, info.closed_components);
         }
@@ -104,7 +116,7 @@ impl<const D: usize> Solver<D> {
         params: &SolverParams,
     ) {
         self.prepare(system, params);
-        self.load_rhs(system, r.0, r.1);
+        self.vectors.load_r::<D>(r.0, system.live, r.1);
         self.vectors.round_residual(self.hierarchy.finest_mut(), 1.0);
         self.apply_preconditioner(params);
         self.vectors.clear_x();
@@ -122,11 +134,6 @@ impl<const D: usize> Solver<D> {
         self.vectors.reset(self.hierarchy.finest());
     }
 
-    fn load_rhs(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared_rhs: &[f64]) {
-        gather::<D>(rhs, system.live.as_slice(), &mut self.vectors.r);
-        self.vectors.shared_r.copy_from_slice(shared_rhs);
-    }
-
     /// Makes sums of `r`, or means of `x`, vanish over the components without ground.
     fn remove(&mut self, what: Remove, system: &System<'_, D>, components: usize) {
         let found = self.hierarchy.label_components();
@@ -140,20 +147,8 @@ impl<const D: usize> Solver<D> {
         self.means.remove(what, self.hierarchy.finest(), components, cells, shared, weight);
     }
 
-    /// From a right-hand side in `r` to the answer in the vectors' `x`.
-    #[allow(clippy::too_many_arguments)]
-    fn run(
-        &mut self,
-        system: &System<'_, D>,
-        rhs: &Field<f64>,
-        x: &Field<f64>,
-        shared_rhs: &[f64],
-        shared_x: &[f64],
-        params: &SolverParams,
-        stop: Option<&AtomicBool>,
-        info: &mut SolveInfo,
-    ) {
-        let b = self.vectors.round_residual(self.hierarchy.finest_mut(), 1.0);
+    /// From a right-hand side of size `b` in `r` to the answer in the vectors' `x`.
+    fn run(&mut self, task: &Task<'_, D>, b: Size, x: &Field<f64>, shared_x: &[f64], info: &mut SolveInfo) {
         let norm = b.square.sqrt();
         self.vectors.clear_x();
         if norm == 0.0 {
@@ -165,42 +160,34 @@ impl<const D: usize> Solver<D> {
             info.relative_residual = f64::NAN;
             return;
         }
-        let goal = Goal { norm, residual: params.tolerance * norm, floor: params.floor };
+        let goal = Goal { norm, residual: task.params.tolerance * norm, floor: task.params.floor };
         // A power of two, so that rounding to f32 neither overflows nor loses small right-hand sides.
         let scale = (-norm.log2().round()).exp2();
         let mut size = b;
-        if params.warm_start {
-            gather::<D>(x, system.live.as_slice(), &mut self.vectors.x);
-            self.vectors.shared_x.copy_from_slice(shared_x);
+        let warm = task.params.warm_start && {
+            self.vectors.load_x::<D>(x, task.system.live, shared_x);
             self.vectors.clear_outside(self.hierarchy.finest());
             size = self.vectors.subtract_product(self.hierarchy.finest_mut(), scale);
-        }
-        // A guess worse than none, or not a number, is dropped.
-        if !params.warm_start || size.square.partial_cmp(&b.square) != Some(std::cmp::Ordering::Less) {
+            // A guess worse than none, or not a number, is dropped.
+            size.square < b.square
+        };
+        if !warm {
+            if task.params.warm_start {
+                size = self.vectors.load_r::<D>(task.rhs, task.system.live, task.shared_rhs);
+            }
             self.vectors.clear_x();
-            self.load_rhs(system, rhs, shared_rhs);
-            size = self.vectors.round_residual(self.hierarchy.finest_mut(), scale);
+            self.vectors.round_residual(self.hierarchy.finest_mut(), scale);
         }
         if goal.met(size, 1.0) {
             info.relative_residual = size.square.sqrt() / norm;
             return;
         }
         info.converged = false;
-        self.iterate(system, rhs, shared_rhs, params, stop, &goal, scale, info);
+        self.iterate(task, &goal, scale, info);
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn iterate(
-        &mut self,
-        system: &System<'_, D>,
-        rhs: &Field<f64>,
-        shared_rhs: &[f64],
-        params: &SolverParams,
-        stop: Option<&AtomicBool>,
-        goal: &Goal,
-        scale: f64,
-        info: &mut SolveInfo,
-    ) {
+    fn iterate(&mut self, task: &Task<'_, D>, goal: &Goal, scale: f64, info: &mut SolveInfo) {
+        let params = task.params;
         let patience = match params.preconditioner {
             PreconditionerKind::Multigrid => PATIENCE_MULTIGRID,
             _ => PATIENCE_REFERENCE,
@@ -209,7 +196,7 @@ impl<const D: usize> Solver<D> {
         let mut true_before = f64::INFINITY;
         info.outcome = Outcome::IterationLimit;
         while info.iterations < params.max_iterations {
-            if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            if task.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                 info.outcome = Outcome::Stopped;
                 break;
             }
@@ -233,7 +220,7 @@ impl<const D: usize> Solver<D> {
                 break;
             }
             if goal.met(size, 1.0) {
-                let found = self.true_residual(system, rhs, shared_rhs, scale);
+                let found = self.true_residual(task, scale);
                 info.relative_residual = found.square.sqrt() / goal.norm;
                 if goal.met(found, SLACK) {
                     info.outcome = Outcome::Converged;
@@ -259,7 +246,7 @@ impl<const D: usize> Solver<D> {
                 }
             }
         }
-        let found = self.true_residual(system, rhs, shared_rhs, scale);
+        let found = self.true_residual(task, scale);
         info.relative_residual = found.square.sqrt() / goal.norm;
         info.converged = goal.met(found, SLACK);
         if !found.square.is_finite() {
@@ -269,14 +256,8 @@ impl<const D: usize> Solver<D> {
     }
 
     /// Sets `r` to `b − A x`.
-    fn true_residual(
-        &mut self,
-        system: &System<'_, D>,
-        rhs: &Field<f64>,
-        shared_rhs: &[f64],
-        scale: f64,
-    ) -> Size {
-        self.load_rhs(system, rhs, shared_rhs);
+    fn true_residual(&mut self, task: &Task<'_, D>, scale: f64) -> Size {
+        self.vectors.load_r::<D>(task.rhs, task.system.live, task.shared_rhs);
         self.vectors.subtract_product(self.hierarchy.finest_mut(), scale)
     }
 

@@ -47,7 +47,7 @@ pub(super) mod kind {
     pub const SINGLE: u8 = 1;
     /// Several finer nodes joined.
     pub const MERGED: u8 = 2;
-    /// Needs the careful path: several nodes in this place, or links to explicit nodes.
+    /// Needs the careful path: several nodes in this place.
     pub const CAREFUL: u8 = 4;
 }
 

@@ -38,19 +38,6 @@ fn coarse_cell<const D: usize>(fine: &Level<D>, node: Node) -> (usize, usize) {
     (fine.transfer.parent[block] as usize, cover_of(fine.topology.octant(block), local))
 }
 
-/// One bit per coarse cell over a fine contact or a fine extra node.
-pub(super) fn mark_careful<const D: usize>(fine: &Level<D>, covers: usize, careful: &mut Vec<u64>) {
-    let words = mask_words(D);
-    careful.clear();
-    careful.resize(covers * words, 0);
-    for colour in 0..2 {
-        for &cell in fine.explicit.contact_cells(colour) {
-            let (cover, local) = coarse_cell(fine, cell);
-            careful[cover * words + local / 64] |= 1 << (local % 64);
-        }
-    }
-}
-
 impl Splitter {
     /// Finds the parts of the careful aggregates and makes a coarse node of each.
     pub fn split<const D: usize, S: Source<D>>(
@@ -126,9 +113,7 @@ impl Splitter {
             for i in 0..power(2, D) {
                 let cell = base + corner::<D>(i);
                 let node = Node::cell::<D>(block, cell);
-                let linked = fine.stencil.linked[block * words + cell / 64] >> (cell % 64) & 1 != 0;
-                let (colour, _) = split_index::<D>(cell);
-                if linked || fine.explicit.contact_cells(colour).binary_search(&node).is_ok() {
+                if fine.stencil.carried[block * words + cell / 64] >> (cell % 64) & 1 != 0 {
                     self.members.push(node);
                 }
             }

@@ -39,6 +39,8 @@ pub(super) struct Stencil {
     pub live: Vec<u64>,
     /// Which cells are linked to another cell.
     pub linked: Vec<u64>,
+    /// Which cells are linked to anything: the next coarser level needs them.
+    pub carried: Vec<u64>,
 }
 
 const UNIFORM: u8 = 0;
@@ -74,6 +76,19 @@ fn all_equal(values: &[f32], wanted: f32) -> bool {
     values.iter().fold(true, |equal, &value| equal & (value == wanted))
 }
 
+/// One bit for each of 64 values that is positive. Rows of eight are mostly all alike.
+fn positive_bits(values: &[f32]) -> u64 {
+    values.chunks_exact(8).enumerate().fold(0, |bits, (row, values)| {
+        let count = values.iter().map(|&value| u32::from(value > 0.0)).sum::<u32>();
+        let row_bits = match count {
+            0 => 0,
+            8 => 0xff,
+            _ => values.iter().enumerate().fold(0, |b, (i, &value)| b | u64::from(value > 0.0) << i),
+        };
+        bits | row_bits << (8 * row)
+    })
+}
+
 #[inline]
 fn bit(mask: &[u64], cell: usize) -> bool {
     mask[cell / 64] >> (cell % 64) & 1 != 0
@@ -104,15 +119,20 @@ impl Stencil {
         explicit: &Explicit<D>,
     ) {
         let (blocks, words) = (topology.len(), mask_words(D));
-        for mask in [&mut self.live, &mut self.linked] {
+        for mask in [&mut self.live, &mut self.linked, &mut self.carried] {
             mask.resize(blocks * words, 0);
             mask[..words].fill(0);
         }
         self.class.resize(blocks, EDGE);
         self.class[0] = EDGE;
         let constant = self.constant;
-        let parts = (Cut(&mut self.live, words), Cut(&mut self.linked, words), Cut(&mut self.class, 1));
-        each_block(parts, |block, (live, linked, class)| {
+        let parts = (
+            Cut(&mut self.live, words),
+            Cut(&mut self.linked, words),
+            Cut(&mut self.carried, words),
+            Cut(&mut self.class, 1),
+        );
+        each_block::<D, _>(parts, |block, (live, linked, carried, class)| {
             let touched = explicit.has_contacts()
                 && (0..2).any(|colour| explicit.contacts_in(colour, block).next().is_some());
             let whole = |axis: usize| {
@@ -123,8 +143,9 @@ impl Stencil {
             };
             if !touched && constant > 0.0 && (0..D).all(whole) && all_equal(source.ground(block), 0.0) {
                 class[0] = UNIFORM;
-                live.fill(u64::MAX);
-                linked.fill(u64::MAX);
+                for mask in [live, linked, carried] {
+                    mask.fill(u64::MAX);
+                }
                 return;
             }
             class[0] = EDGE;
@@ -138,20 +159,17 @@ impl Stencil {
             }
             let ground = source.ground(block);
             for word in 0..words {
-                let (mut some, mut tied) = (0u64, 0u64);
-                for i in 0..64 {
-                    let cell = word * 64 + i;
-                    tied |= u64::from(sum[cell] > 0.0) << i;
-                    some |= u64::from(sum[cell] + ground[cell] > 0.0) << i;
-                }
-                live[word] = some;
-                linked[word] = tied;
+                let cells = word * 64..word * 64 + 64;
+                linked[word] = positive_bits(&sum[cells.clone()]);
+                live[word] = linked[word] | positive_bits(&ground[cells]);
             }
+            carried.copy_from_slice(linked);
             for colour in 0..2 {
                 for (place, sum) in explicit.contacts_in(colour, block) {
                     if sum > 0.0 {
                         let cell = super::layout::natural_index::<D>(colour, place);
                         live[cell / 64] |= 1 << (cell % 64);
+                        carried[cell / 64] |= 1 << (cell % 64);
                     }
                 }
             }
@@ -161,7 +179,7 @@ impl Stencil {
     /// Finds the blocks with a link that is neither whole nor leads to no unknown.
     fn find_partial_links<const D: usize, S: Source<D>>(&mut self, topology: &Topology<D>, source: &S) {
         let (constant, words, live) = (self.constant, mask_words(D), &self.live);
-        each_block((Cut(&mut self.class, 1),), |block, (class,)| {
+        each_block::<D, _>((Cut(&mut self.class, 1),), |block, (class,)| {
             if class[0] == UNIFORM {
                 return;
             }
@@ -172,10 +190,13 @@ impl Stencil {
                 let stride = power(SIDE, axis);
                 let [low, high] = topology.beside(block)[axis].map(|b| b as usize);
                 let links = source.link(axis, block);
-                let inside = links.iter().enumerate().all(|(cell, &link)| {
-                    link == constant
-                        || (cell / stride).is_multiple_of(SIDE)
-                        || fits(link, bit(here, cell), bit(here, cell - stride))
+                let inside = links.chunks_exact(8).enumerate().all(|(row, links)| {
+                    all_equal(links, constant)
+                        || links.iter().enumerate().all(|(lane, &link)| {
+                            let cell = row * 8 + lane;
+                            (cell / stride).is_multiple_of(SIDE)
+                                || fits(link, bit(here, cell), bit(here, cell - stride))
+                        })
                 });
                 inside
                     && low_face::<D>(axis).all(|cell| {
@@ -262,11 +283,13 @@ impl Stencil {
             };
         let (diagonal, inverse) = (Cut(&mut self.diagonal[..len], rows), Cut(&mut self.inverse[..len], rows));
         if exact {
-            each_block((diagonal, inverse, Cut(&mut self.exact[..len], rows)), |slot, (d, i, e)| {
+            each_block::<D, _>((diagonal, inverse, Cut(&mut self.exact[..len], rows)), |slot, (d, i, e)| {
                 diagonals(slot, d, i, e.as_flattened_mut());
             });
         } else {
-            each_block((diagonal, inverse), |slot, (d, i)| diagonals(slot, d, i, &mut [0.0; 512][..cells]));
+            each_block::<D, _>((diagonal, inverse), |slot, (d, i)| {
+                diagonals(slot, d, i, &mut [0.0; 512][..cells])
+            });
         }
         self.fill_links(topology, source);
     }
@@ -276,7 +299,7 @@ impl Stencil {
         let len = self.link_owners.len() * rows;
         grow(&mut self.links, len);
         let owners = &self.link_owners;
-        each_block((Cut(&mut self.links[..len], rows),), |slot, (links,)| {
+        each_block::<D, _>((Cut(&mut self.links[..len], rows),), |slot, (links,)| {
             let block = owners[slot] as usize;
             let links = links.as_flattened_mut();
             let mut high = [0.0f32; 512];
@@ -353,7 +376,7 @@ impl Stencil {
             + self.class.capacity()
             + (self.inverse.capacity() + self.diagonal.capacity() + self.links.capacity()) * 32
             + self.exact.capacity() * 64
-            + (self.live.capacity() + self.linked.capacity()) * 8
+            + (self.live.capacity() + self.linked.capacity() + self.carried.capacity()) * 8
     }
 }
 

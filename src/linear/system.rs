@@ -72,12 +72,14 @@ pub struct System<'a, const D: usize> {
     /// Blocks that hold an unknown: a part of `blocks.slots()`, in the same order.
     pub live: &'a Slots,
     /// `link[axis][i] ≥ 0`: between cell `i` and its low neighbour along the axis. Nonzero only between unknowns;
-    /// zero in every block that is not live.
+    /// zero in every block that is not live. Blocks in which all links have exactly the largest value of the whole
+    /// system (or lead to no unknown) are swept much faster than others.
     pub link: &'a [Field<f32>; D],
     /// `ground[i] ≥ 0`: ties the cell to the value zero.
     pub ground: &'a Field<f32>,
-    /// Size of the surface through which the ground acts, at least where `ground` is positive. The coarse levels
-    /// need it: a strong ground behind a small surface still holds a large aggregate only weakly.
+    /// Size of the surface through which the ground acts, wherever `ground` is positive, in the units of `link` (a whole
+    /// face counts as much as a whole link). The coarse levels need it: a strong ground behind a small surface still
+    /// holds a large aggregate only weakly.
     pub ground_area: &'a Field<f32>,
     /// Nodes that touch many cells.
     pub shared: &'a SharedNodes,

@@ -73,13 +73,12 @@ fn value<const D: usize>(coarse: &Level<D>, node: Node) -> f32 {
 pub(super) fn restrict<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D>) {
     let mut changes = std::mem::take(&mut fine.transfer.changes);
     if fine.explicit.has_contacts() {
-        changes.clear();
-        fine.explicit.refresh(&mut fine.b, 0, |_, _| {});
-        fine.explicit.refresh(&mut fine.b, 1, |_, change| changes.push(change));
+        fine.explicit.refresh(&mut fine.b, 0);
+        fine.explicit.refresh_and_report(&mut fine.b, 1, &mut changes);
     }
     let (half, octants) = (half_rows(D), power(2, D));
     let this = &*fine;
-    each_block((Cut(&mut coarse.b, 2 * half),), |cover, (b,)| {
+    each_block::<D, _>((Cut(&mut coarse.b, 2 * half),), |cover, (b,)| {
         let mut sums = [[0.0f32; 8]; 64];
         let sums = &mut sums[..2 * half];
         for &block in &this.transfer.children[cover][..octants] {
@@ -112,7 +111,8 @@ pub(super) fn restrict<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D
             add(coarse, parent, changes[i]);
         }
     }
-    for (node, &parent) in fine.transfer.of_explicit.iter().enumerate() {
+    // Shared nodes were relaxed last of all: their residual is zero.
+    for (node, &parent) in fine.transfer.of_explicit[..fine.explicit.ends[1]].iter().enumerate() {
         let residual = fine.explicit.residual(node, [&fine.x[0], &fine.x[1]]);
         add(coarse, parent, residual);
     }
@@ -147,7 +147,7 @@ pub(super) fn inject<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>) {
 fn copy_to_colour<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>, colour: usize) {
     let half = half_rows(D);
     let (topology, stencil, transfer) = (&fine.topology, &fine.stencil, &fine.transfer);
-    each_block((Cut(&mut fine.x[colour], half),), |block, (x,)| {
+    each_block::<D, _>((Cut(&mut fine.x[colour], half),), |block, (x,)| {
         let cover = transfer.parent[block] as usize;
         let inverse = stencil.of::<D>(block, colour).inverse;
         kernels::prolong(

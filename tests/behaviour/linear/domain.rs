@@ -124,6 +124,16 @@ impl<const D: usize> Domain<D> {
         self.shared_x.push(0.0);
     }
 
+    /// Makes the fields hold all active blocks.
+    pub fn resize(&mut self) {
+        let slots = self.blocks.slot_count();
+        self.link.iter_mut().for_each(|field| field.resize(slots));
+        self.ground.resize(slots);
+        self.area.resize(slots);
+        self.rhs.resize(slots);
+        self.x.resize(slots);
+    }
+
     /// Finds the live blocks.
     pub fn finish(&mut self) {
         let mut any = vec![false; self.blocks.slot_count()];

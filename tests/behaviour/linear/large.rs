@@ -17,7 +17,7 @@ fn time_tank(n: usize, bubbles: usize) {
             let mut solver = Solver::new();
             let mut best = (f64::INFINITY, f64::INFINITY);
             let mut last = None;
-            for _ in 0..5 {
+            for _ in 0..9 {
                 let info = in_pool(threads, || domain.solve(&mut solver, &params));
                 if info.seconds_setup + info.seconds_solve < best.0 + best.1 {
                     best = (info.seconds_setup, info.seconds_solve);

@@ -1,7 +1,8 @@
 //! Domains with a meaning: tanks, mazes, spray, closed containers, corner cases.
 
+use glug::grid::Activation;
 use glug::linear::{Outcome, PreconditionerKind, SolveInfo, Solver, SolverParams};
-use glug::math::hash_unit;
+use glug::math::{flatten, hash_unit, power, unflatten};
 
 use super::domain::{Domain, Matter, tank};
 
@@ -284,6 +285,51 @@ fn corner_cases_are_answered_2d() {
 #[test]
 fn corner_cases_are_answered_3d() {
     corner_cases_are_answered::<3>();
+}
+
+fn blocks_beyond_the_domain_are_like_any_other<const D: usize>() {
+    // The same box of cells inside the domain, and half of it in the ring of blocks around the domain.
+    let solve_at = |offset: i32| {
+        let mut domain = Domain::<D>::empty([16; D], |_| true);
+        let mut marks = Activation::default();
+        domain.blocks.begin(&mut marks);
+        let blocks: Vec<[i32; D]> =
+            (0..power(3, D)).map(|i| unflatten::<D>(i, 3).map(|c| c as i32 - 1)).collect();
+        blocks.iter().for_each(|&coords| domain.blocks.mark(&mut marks, coords));
+        domain.blocks.activate(&marks);
+        domain.resize();
+        let cells: Vec<[i32; D]> =
+            (0..power(16, D)).map(|i| unflatten::<D>(i, 16).map(|c| c as i32)).collect();
+        let place = |cell: [i32; D]| cell.map(|c| c + offset);
+        for &cell in &cells {
+            let here = domain.index(place(cell));
+            for (axis, link) in domain.link.iter_mut().enumerate() {
+                link[here] = if cell[axis] > 0 { 1.0 } else { 0.0 };
+            }
+            if cell[1] == 15 {
+                domain.ground[here] = 2.0;
+                domain.area[here] = 1.0;
+            }
+            domain.rhs[here] = f64::from(hash_unit(flatten(cell.map(|c| c as usize), 16) as u64));
+        }
+        domain.live.refill(domain.blocks.slots(), |slot| domain.rhs.block(slot).iter().any(|&b| b != 0.0));
+        solve(&mut domain, 1e-10);
+        cells.iter().map(|&cell| domain.x[domain.index(place(cell))]).collect::<Vec<_>>()
+    };
+    let (inside, across) = (solve_at(0), solve_at(-8));
+    let size = inside.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    let worst = inside.iter().zip(&across).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(worst < 1e-8 * size, "{D}D: differs by {worst:.1e} of {size:.1e}");
+}
+
+#[test]
+fn blocks_beyond_the_domain_are_like_any_other_2d() {
+    blocks_beyond_the_domain_are_like_any_other::<2>();
+}
+
+#[test]
+fn blocks_beyond_the_domain_are_like_any_other_3d() {
+    blocks_beyond_the_domain_are_like_any_other::<3>();
 }
 
 fn units_do_not_matter<const D: usize>() {
