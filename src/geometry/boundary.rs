@@ -94,6 +94,8 @@ pub struct Boundary<const D: usize> {
     pub corner: Field<f32>,
     /// Open share of every low face, per axis.
     pub open: [Field<f32>; D],
+    /// Closed low faces that lie along a wall, per axis: a bit per face, a byte per row of eight along x.
+    pub along: [Field<u8>; D],
     near: Vec<Nearness>,
     due: Vec<bool>,
     stale: Slots,
@@ -105,6 +107,7 @@ impl<const D: usize> Boundary<D> {
         Boundary {
             corner: Field::new(block_cells(D), -FAR),
             open: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
+            along: std::array::from_fn(|_| Field::new(block_cells(D) / SIDE, 0)),
             near: Vec::new(),
             due: Vec::new(),
             stale: Slots::default(),
@@ -121,6 +124,7 @@ impl<const D: usize> Boundary<D> {
     pub fn update(&mut self, blocks: &Blocks<D>, walls: &Walls<D>, time: Real) {
         self.corner.resize(blocks.slot_count());
         self.open.iter_mut().for_each(|open| open.resize(blocks.slot_count()));
+        self.along.iter_mut().for_each(|along| along.resize(blocks.slot_count()));
         self.near.resize(blocks.slot_count(), Nearness::Clear);
         // A block is due when it is new, when a moving solid is near, or when one was.
         let due = &mut self.due;
@@ -139,20 +143,28 @@ impl<const D: usize> Boundary<D> {
             near[slot as usize] = nearness(blocks, walls, slot as usize, time);
         }
         let near = &self.near;
-        let open = self.open.each_mut().map(Field::parts);
-        for_each_block(&self.stale, (self.corner.parts(), open), |slot, (corner, mut open)| {
-            if near[slot] == Nearness::Clear {
-                corner.fill(FAR);
-                open.iter_mut().for_each(|face| face.fill(1.0));
-            } else {
-                sample_block(blocks, walls, slot, time, corner, &mut open);
-            }
-        });
+        let (open, along) = (self.open.each_mut().map(Field::parts), self.along.each_mut().map(Field::parts));
+        for_each_block(
+            &self.stale,
+            (self.corner.parts(), open, along),
+            |slot, (corner, mut open, mut along)| {
+                if near[slot] == Nearness::Clear {
+                    corner.fill(FAR);
+                    open.iter_mut().for_each(|face| face.fill(1.0));
+                    along.iter_mut().for_each(|rows| rows.fill(0));
+                } else {
+                    sample_block(blocks, walls, slot, time, corner, &mut open, &mut along);
+                }
+            },
+        );
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.corner.bytes() + self.open.iter().map(Field::bytes).sum::<usize>() + self.near.capacity()
+        self.corner.bytes()
+            + self.open.iter().map(Field::bytes).sum::<usize>()
+            + self.along.iter().map(Field::bytes).sum::<usize>()
+            + 2 * self.near.capacity()
     }
 }
 
@@ -197,7 +209,8 @@ pub fn block_is_solid<const D: usize>(
     walls.distance(&centre, time) <= -(radius + blocks.grid().dx)
 }
 
-/// Samples one block: corner distances, and open shares from the distances at the corners of each face.
+/// Samples one block: corner distances, open shares from the distances at the corners of each face, and which of the
+/// closed faces lie along a wall.
 fn sample_block<const D: usize>(
     blocks: &Blocks<D>,
     walls: &Walls<D>,
@@ -205,8 +218,10 @@ fn sample_block<const D: usize>(
     time: Real,
     corner: &mut [f32],
     open: &mut [&mut [f32]; D],
+    along: &mut [&mut [u8]; D],
 ) {
-    const NODES: usize = SIDE + 1;
+    // The block's own corners, those on its high sides, and one more layer below for the normals.
+    const NODES: usize = SIDE + 2;
     // Solids whose poses are worked out together, without asking for memory.
     const GROUP: usize = 8;
     let dx = blocks.grid().dx;
@@ -215,8 +230,9 @@ fn sample_block<const D: usize>(
     let mut node = [0f32; NODES * NODES * NODES];
     let node = &mut node[..power(NODES, D)];
     for (index, value) in node.iter_mut().enumerate() {
-        let x =
-            Vector::from_fn(|axis, _| (first[axis] + unflatten::<D>(index, NODES)[axis] as i32) as Real * dx);
+        let x = Vector::from_fn(|axis, _| {
+            (first[axis] + unflatten::<D>(index, NODES)[axis] as i32 - 1) as Real * dx
+        });
         *value = ((walls.side_distance(&x) / dx) as f32).clamp(-FAR, FAR);
     }
     for group in walls.solids.chunks(GROUP) {
@@ -226,7 +242,7 @@ fn sample_block<const D: usize>(
         });
         for (index, value) in node.iter_mut().enumerate() {
             let x = Vector::from_fn(|axis, _| {
-                (first[axis] + unflatten::<D>(index, NODES)[axis] as i32) as Real * dx
+                (first[axis] + unflatten::<D>(index, NODES)[axis] as i32 - 1) as Real * dx
             });
             for solid in near.iter().flatten() {
                 *value = value.min(((solid.distance(&x) / dx) as f32).max(-FAR));
@@ -236,7 +252,7 @@ fn sample_block<const D: usize>(
     let stride: [usize; D] = std::array::from_fn(|axis| power(NODES, axis));
     for (local, corner) in corner.iter_mut().enumerate() {
         let offset = unflatten::<D>(local, SIDE);
-        let base: usize = (0..D).map(|axis| offset[axis] * stride[axis]).sum();
+        let base: usize = (0..D).map(|axis| (offset[axis] + 1) * stride[axis]).sum();
         *corner = node[base];
         for axis in 0..D {
             // The axes that span the face.
@@ -247,6 +263,28 @@ fn sample_block<const D: usize>(
                 positive_square([node[base], node[base + s], node[base + s + t], node[base + t]])
             };
             open[axis][local] = snap(share);
+            if local % SIDE == 0 {
+                along[axis][local / SIDE] = 0;
+            }
+            let is_along = open[axis][local] == 0.0 && lies_along(node, base, &stride, axis);
+            along[axis][local / SIDE] |= (is_along as u8) << (local % SIDE);
         }
     }
+}
+
+/// Whether the wall at a face has its normal along `axis`, up to a few degrees.
+fn lies_along<const D: usize>(node: &[f32], base: usize, stride: &[usize; D], axis: usize) -> bool {
+    const COSINE: f32 = 0.95;
+    let mut gradient = [0f32; D];
+    for c in (0..power(2, D)).filter(|c| c & (1 << axis) == 0) {
+        let at = base + (0..D).filter(|k| c & (1 << k) != 0).map(|k| stride[k]).sum::<usize>();
+        // Across the face: from the corner before to the corner behind. Along it: between its corners.
+        gradient[axis] += 0.5 * (node[at + stride[axis]] - node[at - stride[axis]]);
+        for k in (0..D).filter(|&k| k != axis) {
+            // Half as many differences as corners.
+            gradient[k] += if c & (1 << k) != 0 { 2.0 * node[at] } else { -2.0 * node[at] };
+        }
+    }
+    let norm = gradient.iter().map(|g| g * g).sum::<f32>().sqrt();
+    norm > 0.0 && gradient[axis].abs() > COSINE * norm
 }

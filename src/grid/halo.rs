@@ -38,7 +38,9 @@ pub const fn halo_cells(halo: Halo, dimension: usize) -> usize {
     power(halo.side, dimension)
 }
 
-/// Copies a block and its margins into `out`, x fastest.
+/// Copies a block and its margins into `out`, x fastest. Inlined, so that a constant margin makes the copies short
+/// straight moves.
+#[inline(always)]
 pub fn load_halo<const D: usize, T: Copy + Send + Sync>(
     blocks: &Blocks<D>,
     field: &Field<T>,

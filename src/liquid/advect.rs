@@ -136,41 +136,66 @@ pub fn collide<const D: usize>(
         };
         let first = blocks.first_cell(slot).map(|c| c as f32);
         let moving = boundary.nearness(slot) == Nearness::Moving;
-        for (position, velocity) in position.iter_mut().zip(velocity) {
+        for (position, velocity) in position.chunks_mut(LANES).zip(velocity.chunks_mut(LANES)) {
             // Sides first: beyond them there are no wall distances to look at.
-            sides.keep(position);
-            let mut x: [f32; D] = std::array::from_fn(|k| position[k] - first[k]);
-            // Distances change by at most one per cell: most particles are seen to be clear from one corner.
-            if corner[lowest_corner(&x).0] > 2.0 {
-                continue;
-            }
-            let (distance, normal) = distance_and_normal(&corner, &x);
-            if distance < SKIN {
-                let wall = if moving {
-                    let at = Vector::from_fn(|k, _| position[k] as Real * blocks.grid().dx);
-                    walls.velocity(&at, time)
-                } else {
-                    Vector::zeros()
-                };
-                let into: f32 = (0..D).map(|k| (velocity[k] - wall[k] as f32) * normal[k]).sum();
-                (0..D).for_each(|k| velocity[k] -= into.min(0.0) * normal[k]);
-                for _ in 0..3 {
-                    let (distance, normal) = distance_and_normal(&corner, &x);
-                    if distance >= SKIN {
-                        break;
-                    }
-                    (0..D).for_each(|k| x[k] += (SKIN - distance) * normal[k]);
+            position.iter_mut().for_each(|position| sides.keep(position));
+            let distance = wall_distances(&corner, position, &first);
+            for ((position, velocity), distance) in position.iter_mut().zip(velocity).zip(distance) {
+                if distance < SKIN {
+                    let wall = if moving {
+                        let at = Vector::from_fn(|k, _| position[k] as Real * blocks.grid().dx);
+                        walls.velocity(&at, time)
+                    } else {
+                        Vector::zeros()
+                    };
+                    push_out(&corner, position, velocity, &first, &wall);
+                    sides.keep(position);
                 }
-                *position = std::array::from_fn(|k| x[k] + first[k]);
-                sides.keep(position);
             }
         }
     });
 }
 
-/// Index of the lowest corner of the cell around a point, and the point's place in that cell.
+/// Wall distances of up to eight particles; those of dead ones mean nothing.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+avx2+fma", "x86_64+avx2+fma"))]
+fn wall_distances<const D: usize>(corner: &[f32; MOST], position: &[[f32; D]], first: &[f32; D]) -> Lanes {
+    let (low, high) = (-(HALO.margin as f32), (HALO.side - HALO.margin) as f32 - 1.001);
+    let mut x = load_lanes(position, first);
+    for x in &mut x {
+        for x in x {
+            // Also catches the NaN of a dead particle.
+            *x = if *x > low { if *x < high { *x } else { high } } else { low };
+        }
+    }
+    lane_sample(corner, &x, D, HALO)
+}
+
+/// Moves a particle to the wall's surface and takes away the velocity that drove it in.
+fn push_out<const D: usize>(
+    corner: &[f32; MOST],
+    position: &mut [f32; D],
+    velocity: &mut [f32; D],
+    first: &[f32; D],
+    wall: &Vector<D>,
+) {
+    let mut x: [f32; D] = std::array::from_fn(|k| position[k] - first[k]);
+    for attempt in 0..3 {
+        let (distance, normal) = distance_and_normal(corner, &x);
+        if distance >= SKIN || !Particles::is_alive(position) {
+            break;
+        }
+        if attempt == 0 {
+            let into: f32 = (0..D).map(|k| (velocity[k] - wall[k] as f32) * normal[k]).sum();
+            (0..D).for_each(|k| velocity[k] -= into.min(0.0) * normal[k]);
+        }
+        (0..D).for_each(|k| x[k] += (SKIN - distance) * normal[k]);
+    }
+    *position = std::array::from_fn(|k| x[k] + first[k]);
+}
+
+/// Interpolated wall distance and its normalised gradient at a point given in cells from the block's low corner.
 #[inline]
-fn lowest_corner<const D: usize>(x: &[f32; D]) -> (usize, [f32; D]) {
+fn distance_and_normal<const D: usize>(corner: &[f32; MOST], x: &[f32; D]) -> (f32, [f32; D]) {
     let (mut base, mut fraction) = (0, [0.0; D]);
     for k in 0..D {
         let shifted = (x[k] + HALO.margin as f32).clamp(0.0, HALO.side as f32 - 1.001);
@@ -178,13 +203,6 @@ fn lowest_corner<const D: usize>(x: &[f32; D]) -> (usize, [f32; D]) {
         fraction[k] = shifted - low as f32;
         base += low * HALO.stride(k);
     }
-    (base, fraction)
-}
-
-/// Interpolated wall distance and its normalised gradient at a point given in cells from the block's low corner.
-#[inline]
-fn distance_and_normal<const D: usize>(corner: &[f32; MOST], x: &[f32; D]) -> (f32, [f32; D]) {
-    let (base, fraction) = lowest_corner(x);
     let (mut value, mut gradient) = (0.0, [0.0; D]);
     for c in 0..power(2, D) {
         let high = |k: usize| c & (1 << k) != 0;

@@ -71,13 +71,13 @@ pub(super) struct LaneStencil<const D: usize> {
     pub fraction: [Lanes; D],
 }
 
-/// [`stencil`] for several particles.
+/// [`stencil`] for several particles; an axis past the last finds the corners of their cells.
 #[inline(always)]
 pub(super) fn lane_stencil<const D: usize>(x: &[Lanes; D], axis: usize, halo: Halo) -> LaneStencil<D> {
     let mut found = LaneStencil { base: [0; LANES], fraction: [[0.0; LANES]; D] };
     let mut stride = 1;
     for k in 0..D {
-        let shift = halo.margin as f32 - if k == axis { 0.0 } else { 0.5 };
+        let shift = halo.margin as f32 - if k == axis || axis >= D { 0.0 } else { 0.5 };
         for l in 0..LANES {
             let shifted = x[k][l] + shift;
             // SAFETY: callers keep particles inside the box, so that this is a small positive number.

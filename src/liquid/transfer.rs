@@ -8,11 +8,10 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 
 use crate::grid::{Blocks, Field, Halo, SIDE, Slots, block_cells, for_each_block, halo_cells, load_halo};
-use crate::math::power;
+use crate::math::{power, unflatten};
 
 use super::kernel::{
-    LANES, LaneStencil, Lanes, Stencil, gather, lane_row_weight, lane_stencil, load_lanes, row_offset,
-    row_weight, stencil,
+    LANES, LaneStencil, Lanes, gather, lane_row_weight, lane_stencil, load_lanes, row_offset,
 };
 use super::particles::{pack, unpack};
 use super::{CellRanges, FaceMask, Particles};
@@ -51,13 +50,8 @@ pub fn particles_to_grid<const D: usize>(
         });
         colour.as_slice().par_iter().for_each(|&slot| {
             let out = &out;
-            let mut sums = [0f32; 3 * 2 * MOST];
-            scatter_block(
-                particles,
-                ranges.of_block(slot as usize),
-                blocks.first_cell(slot as usize),
-                &mut sums,
-            );
+            let mut sums = BlockSums { momentum: [[0.0; MOST]; D], weight: [[0.0; MOST]; D] };
+            scatter_block(particles, ranges, slot as usize, blocks.first_cell(slot as usize), &mut sums);
             // SAFETY: blocks of one colour are two apart, so that their margins do not meet.
             unsafe { out.add_block(blocks, slot as usize, &sums) };
         });
@@ -79,38 +73,111 @@ pub fn particles_to_grid<const D: usize>(
     });
 }
 
-/// Adds a block's particles into pairs of (momentum, weight), one box with margins per component.
-#[multiversion(targets("x86_64+avx2+fma", "x86_64+avx"))]
+/// What a block's particles add to the faces of the block and of the cells around it.
+struct BlockSums<const D: usize> {
+    momentum: [[f32; MOST]; D],
+    weight: [[f32; MOST]; D],
+}
+
+/// Faces that the particles of one cell reach across their component's axis: three along each other axis, in 2D with
+/// room to spare.
+const TAPS: usize = 16;
+
+/// Place of each of those faces along the first and the second other axis, in cells from the particles' own cell. Too
+/// far away to be reached where there is no such face.
+const fn taps(dimension: usize) -> [[f32; TAPS]; 2] {
+    let mut place = [[9.0; TAPS], [9.0; TAPS]];
+    let mut i = 0;
+    while i < 9 {
+        if dimension == 3 {
+            place[0][i] = (i % 3) as f32 - 1.0;
+            place[1][i] = (i / 3) as f32 - 1.0;
+        } else if i < 3 {
+            place[0][i] = i as f32 - 1.0;
+            place[1][i] = 0.0;
+        }
+        i += 1;
+    }
+    place
+}
+
+/// Adds up a block's particles cell by cell: all particles of a cell reach the same few faces, whose sums stay in
+/// registers meanwhile.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+avx2+fma", "x86_64+avx2+fma"))]
 fn scatter_block<const D: usize>(
     particles: &Particles<D>,
-    range: std::ops::Range<usize>,
+    ranges: &CellRanges,
+    slot: usize,
     first_cell: [i32; D],
-    sums: &mut [f32; 3 * 2 * MOST],
+    sums: &mut BlockSums<D>,
 ) {
-    let (position, velocity) = (&particles.position[range.clone()], &particles.velocity[range.clone()]);
-    for axis in 0..D {
-        let affine = &particles.affine[axis][range.clone()];
-        let sums: &mut [f32; 2 * MOST] =
-            (&mut sums[axis * 2 * MOST..(axis + 1) * 2 * MOST]).try_into().expect("one box per component");
-        for ((position, velocity), affine) in position.iter().zip(velocity).zip(affine) {
-            let x: [f32; D] = std::array::from_fn(|k| position[k] - first_cell[k] as f32);
-            let Stencil { base, fraction } = stencil(&x, axis, HALO);
-            let slope = affine.map(unpack);
-            // Velocity at the lowest face of the stencil, and at its neighbour along x.
-            let lowest = (0..D).fold(velocity[axis], |v, k| v - slope[k] * fraction[k]);
-            for corner in 0..1 << (D - 1) {
-                let (weight, offset) = row_weight(&fraction, corner, HALO);
-                let v =
-                    (1..D).fold(lowest, |v, k| if corner & (1 << (k - 1)) != 0 { v + slope[k] } else { v });
-                let (w0, w1) = (weight * (1.0 - fraction[0]), weight * fraction[0]);
-                let add = [w0 * v, w0, w1 * (v + slope[0]), w1];
-                let row = &mut sums[2 * (base + offset)..][..4];
-                for i in 0..4 {
-                    row[i] += add[i];
+    for local in 0..block_cells(D) {
+        let range = ranges.of_cells(slot, local, local);
+        if range.is_empty() {
+            continue;
+        }
+        let cell: [i32; D] = unflatten::<D>(local, SIDE).map(|c| c as i32);
+        let low: [f32; D] = std::array::from_fn(|k| (first_cell[k] + cell[k]) as f32);
+        let at = HALO.index(cell);
+        for axis in 0..D {
+            let CellSums { momentum, weight } = scatter_cell(particles, range.clone(), &low, axis);
+            let others = [(axis + 1) % D, (axis + 2) % D];
+            let place = const { taps(D) };
+            for tap in 0..if D == 3 { 9 } else { 3 } {
+                let mut face = at as i32 + place[0][tap] as i32 * HALO.stride(others[0]) as i32;
+                if D == 3 {
+                    face += place[1][tap] as i32 * HALO.stride(others[1]) as i32;
+                }
+                for (side, face) in [face as usize, face as usize + HALO.stride(axis)].into_iter().enumerate()
+                {
+                    sums.momentum[axis][face] += momentum[side][tap];
+                    sums.weight[axis][face] += weight[side][tap];
                 }
             }
         }
     }
+}
+
+/// Sums at the faces a cell's particles reach: those on the low side of the cell, and those on the high side.
+struct CellSums {
+    momentum: [[f32; TAPS]; 2],
+    weight: [[f32; TAPS]; 2],
+}
+
+/// Adds up one component of the particles of a cell, whose low corner is `low`.
+#[inline(always)]
+fn scatter_cell<const D: usize>(
+    particles: &Particles<D>,
+    range: std::ops::Range<usize>,
+    low: &[f32; D],
+    axis: usize,
+) -> CellSums {
+    let others = [(axis + 1) % D, (axis + 2) % D];
+    let place = const { taps(D) };
+    let mut sums = CellSums { momentum: [[0.0; TAPS]; 2], weight: [[0.0; TAPS]; 2] };
+    let [low_momentum, high_momentum] = &mut sums.momentum;
+    let [low_weight, high_weight] = &mut sums.weight;
+    for i in range {
+        let (x, slope) = (&particles.position[i], particles.affine[axis][i].map(unpack));
+        let high = x[axis] - low[axis];
+        let velocity = particles.velocity[i][axis] - slope[axis] * high;
+        // Faces across the axis sit at cell centres.
+        let first = x[others[0]] - low[others[0]] - 0.5;
+        let (second, second_slope) =
+            if D == 3 { (x[others[1]] - low[others[1]] - 0.5, slope[others[1]]) } else { (0.0, 0.0) };
+        for l in 0..TAPS {
+            let (a, b) = (place[0][l] - first, place[1][l] - second);
+            let (wa, wb) = (1.0 - a.abs(), 1.0 - b.abs());
+            let weight = if wa > 0.0 { wa } else { 0.0 } * if wb > 0.0 { wb } else { 0.0 };
+            let v = velocity + slope[others[0]] * a + second_slope * b;
+            let (low_share, high_share) = (weight * (1.0 - high), weight * high);
+            low_momentum[l] += low_share * v;
+            low_weight[l] += low_share;
+            high_momentum[l] += high_share * (v + slope[axis]);
+            high_weight[l] += high_share;
+        }
+    }
+    sums
 }
 
 /// The grid's accumulators, written by several threads at places of their own.
@@ -126,9 +193,8 @@ impl<const D: usize> Sums<D> {
     ///
     /// # Safety
     /// No other thread may touch the faces of this block or of the one-cell margin around it.
-    unsafe fn add_block(&self, blocks: &Blocks<D>, slot: usize, sums: &[f32; 3 * 2 * MOST]) {
+    unsafe fn add_block(&self, blocks: &Blocks<D>, slot: usize, sums: &BlockSums<D>) {
         let around = blocks.around(slot);
-        let cells = block_cells(D);
         for row in 0..power(HALO.side, D - 1) {
             let (mut rest, mut block, mut local) = (row, 0, 0);
             for axis in 1..D {
@@ -138,23 +204,26 @@ impl<const D: usize> Sums<D> {
                 local += coordinate % SIDE * power(SIDE, axis);
             }
             for axis in 0..D {
-                let pairs = &sums[axis * 2 * MOST + 2 * row * HALO.side..][..2 * HALO.side];
-                let add = |side: usize, x: usize, pair: &[f32]| {
-                    let owner = around[block + side] as usize;
-                    if owner != crate::grid::VOID as usize && pair[1] != 0.0 {
-                        let index = owner * cells + local + x;
-                        // SAFETY: an active slot's cell, ours alone by the caller's promise.
-                        unsafe {
-                            *self.momentum[axis].add(index) += pair[0];
-                            *self.weight[axis].add(index) += pair[1];
+                for (to, from) in
+                    [(self.momentum[axis], &sums.momentum[axis]), (self.weight[axis], &sums.weight[axis])]
+                {
+                    let from: &[f32; SIDE + 2] =
+                        from[row * HALO.side..][..SIDE + 2].try_into().expect("a row with margins");
+                    // The cell left of the block, its own eight, and the one right of it.
+                    for (side, first, count, offset) in
+                        [(0, SIDE - 1, 1, 0), (1, 0, SIDE, 1), (2, 0, 1, SIDE + 1)]
+                    {
+                        let owner = around[block + side] as usize;
+                        if owner == crate::grid::VOID as usize {
+                            continue;
+                        }
+                        let index = owner * block_cells(D) + local + first;
+                        for x in 0..count {
+                            // SAFETY: an active slot's cell, ours alone by the caller's promise.
+                            unsafe { *to.add(index + x) += from[offset + x] };
                         }
                     }
-                };
-                add(0, SIDE - 1, &pairs[..2]);
-                for x in 0..SIDE {
-                    add(1, x, &pairs[2 * (x + 1)..2 * (x + 2)]);
                 }
-                add(2, 0, &pairs[2 * (SIDE + 1)..]);
             }
         }
     }

@@ -118,19 +118,19 @@ fn assemble_block<const D: usize>(
     }
     let mut distance = [0f32; MOST];
     load_halo(blocks, problem.surface, slot, HALO, &mut distance);
+    rows.link.iter_mut().for_each(|link| link.fill(0.0));
+    rows.rhs.fill(0.0);
     for local in 0..block_cells(D) {
         let cell = unflatten::<D>(local, SIDE);
         let at = HALO.index(cell.map(|c| c as i32));
-        let liquid = labels[at] == Label::Liquid;
+        if labels[at] != Label::Liquid {
+            continue;
+        }
         let (mut outflow, mut ground, mut area) = (0f64, 0f32, 0f32);
         for axis in 0..D {
             let stride = HALO.stride(axis);
-            rows.link[axis][local] = match liquid && labels[at - stride] == Label::Liquid {
-                true => open[axis][at],
-                false => 0.0,
-            };
-            if !liquid {
-                continue;
+            if labels[at - stride] == Label::Liquid {
+                rows.link[axis][local] = open[axis][at];
             }
             for (high, face, neighbour) in [(false, at, at - stride), (true, at + stride, at + stride)] {
                 let share = open[axis][face];

@@ -1,8 +1,9 @@
 //! From pressures to velocities.
 
+use crate::geometry::Nearness;
 use crate::grid::{Field, SIDE, for_each_block, load_halo};
 use crate::liquid::{FaceMask, mask_parts};
-use crate::math::unflatten;
+use crate::math::{power, unflatten};
 
 use super::assemble::{HALO, MOST, theta};
 use super::{Label, Problem, Projection};
@@ -32,7 +33,14 @@ pub(super) fn update_velocity<const D: usize>(
         load_halo(blocks, problem.surface, slot, HALO, &mut distance);
         let mut q = [0f64; MOST];
         load_halo(blocks, &from.q, slot, HALO, &mut q);
+        let interior = problem.boundary.nearness(slot) == Nearness::Clear
+            && labels[..power(HALO.side, D)].iter().all(|&label| label == Label::Liquid);
         for (axis, (faces, valid)) in faces.into_iter().zip(valid).enumerate() {
+            if interior {
+                update_interior::<D>(faces, &q, axis, problem.impulse[axis]);
+                valid.fill(0xff);
+                continue;
+            }
             let open = problem.boundary.open[axis].block(slot);
             let stride = HALO.stride(axis);
             for (local, face) in faces.iter_mut().enumerate() {
@@ -52,4 +60,15 @@ pub(super) fn update_velocity<const D: usize>(
             }
         }
     });
+}
+
+/// The common case: liquid all around and no wall.
+fn update_interior<const D: usize>(faces: &mut [f32], q: &[f64; MOST], axis: usize, impulse: f64) {
+    for (row, faces) in faces.chunks_exact_mut(SIDE).enumerate() {
+        let at = HALO.index(unflatten::<D>(row * SIDE, SIDE).map(|c| c as i32));
+        let (high, low) = (&q[at..at + SIDE], &q[at - HALO.stride(axis)..][..SIDE]);
+        for ((face, high), low) in faces.iter_mut().zip(high).zip(low) {
+            *face = (*face as f64 + impulse - (high - low)) as f32;
+        }
+    }
 }
