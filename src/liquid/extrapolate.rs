@@ -42,40 +42,81 @@ fn row_neighbours<const D: usize>(blocks: &Blocks<D>, slot: usize, row: usize) -
     found
 }
 
+/// What is known in a block: nothing, something, everything.
+const NOTHING: u8 = 0;
+const SOMETHING: u8 = 1;
+const EVERYTHING: u8 = 2;
+
+fn how_much(bits: &[u8]) -> u8 {
+    let (any, all) = bits.iter().fold((0, 0xff), |(any, all), &bits| (any | bits, all & bits));
+    match (any, all) {
+        (0, _) => NOTHING,
+        (_, 0xff) => EVERYTHING,
+        _ => SOMETHING,
+    }
+}
+
 /// Fills faces around the masked ones with the average of their known neighbours, `layers` deep. The mask grows
 /// with them. A whole layer is computed from the one before, so that the order of visits does not matter.
 pub fn extrapolate<const D: usize>(
     blocks: &Blocks<D>,
     velocity: &mut Field<f32>,
     mask: &mut FaceMask,
-    grown: &mut FaceMask,
-    edge: &mut Slots,
+    scratch: &mut ExtrapolateScratch,
     layers: usize,
 ) {
+    let ExtrapolateScratch { grown, known: amount, edge } = scratch;
+    grown.bits.resize(blocks.slot_count());
+    amount.resize(blocks.slot_count());
+    let bits = &mask.bits;
+    for_each_block(blocks.slots(), amount.parts(), |slot, amount| amount[0] = how_much(bits.block(slot)));
     for _ in 0..layers {
         // Blocks that a layer can reach: partly known, or next to a block where something is known.
-        let known = &mask.bits;
-        edge.refill(blocks.slots(), |slot| {
-            let own = known.block(slot);
-            !own.iter().all(|&bits| bits == 0xff)
-                && (own.iter().any(|&bits| bits != 0)
-                    || (0..D).any(|axis| {
-                        Side::BOTH.iter().any(|&side| {
-                            let next = blocks.beside(slot, axis, side) as usize;
-                            known.block(next).iter().any(|&bits| bits != 0)
-                        })
-                    }))
+        edge.refill(blocks.slots(), |slot| match amount[slot] {
+            SOMETHING => true,
+            EVERYTHING => false,
+            _ => (0..D).any(|axis| {
+                Side::BOTH.iter().any(|&side| amount[blocks.beside(slot, axis, side) as usize] > 0)
+            }),
         });
         // New values go to faces that are not known yet, and only known ones are read: the two never meet.
-        let values = Shared(velocity.as_mut_slice().as_mut_ptr());
+        let (known, values) = (&mask.bits, Shared(velocity.as_mut_slice().as_mut_ptr()));
         for_each_block(edge, grown.bits.parts(), |slot, grown| {
             grown.fill(0);
             grow_block(blocks, known, &values, slot, grown);
         });
         let grown = &grown.bits;
-        for_each_block(edge, mask.bits.parts(), |slot, mask| {
+        for_each_block(edge, (mask.bits.parts(), amount.parts()), |slot, (mask, amount)| {
             mask.iter_mut().zip(grown.block(slot)).for_each(|(mask, grown)| *mask |= grown);
+            amount[0] = how_much(mask);
         });
+    }
+}
+
+/// Memory that extrapolation reuses.
+#[derive(Clone, Debug)]
+pub struct ExtrapolateScratch {
+    /// Faces that a layer adds.
+    grown: FaceMask,
+    /// How much is known in each block.
+    known: Field<u8>,
+    /// Blocks that a layer can reach.
+    edge: Slots,
+}
+
+impl ExtrapolateScratch {
+    /// For grids of that dimension.
+    pub fn new(dimension: usize) -> Self {
+        ExtrapolateScratch {
+            grown: FaceMask::new(dimension),
+            known: Field::new(1, NOTHING),
+            edge: Slots::default(),
+        }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.grown.bits.bytes() + self.known.bytes()
     }
 }
 

@@ -14,7 +14,7 @@ mod volume;
 
 pub use advect::{MOST_CELLS, advect, collide};
 pub use emit::{Layout, drain, emit, seed};
-pub use extrapolate::{FaceMask, extrapolate, mask_parts};
+pub use extrapolate::{ExtrapolateScratch, FaceMask, extrapolate, mask_parts};
 pub use particles::Particles;
 pub use reseed::{Bounds, Reseeded, reseed};
 pub use sort::{CellRanges, Sorter};

@@ -2,7 +2,7 @@
 //! crowded ones lose some.
 
 use crate::geometry::{Boundary, Nearness};
-use crate::grid::{Blocks, Field, Halo, SIDE, Slots, halo_cells, load_halo};
+use crate::grid::{Blocks, Field, Halo, SIDE, for_each_block, halo_cells, load_halo};
 use crate::math::{hash_unit, mix, power, unflatten};
 
 use super::kernel::sample;
@@ -37,7 +37,7 @@ const HALO: Halo = Halo::new(1);
 const MOST: usize = halo_cells(HALO, 3);
 
 /// Adds particles to starved cells among those marked in `deep`, which are surrounded by liquid, and removes some from
-/// crowded cells anywhere. Both are rare, so this runs block by block in order.
+/// crowded cells anywhere. Both are rare: only blocks with such a cell, flagged in `uneven`, are visited one by one.
 #[allow(clippy::too_many_arguments, reason = "what a particle needs to be born: place, field, bounds")]
 pub fn reseed<const D: usize>(
     particles: &mut Particles<D>,
@@ -48,19 +48,19 @@ pub fn reseed<const D: usize>(
     deep: &Field<u8>,
     bounds: Bounds,
     salt: u64,
-    uneven: &mut Slots,
+    uneven: &mut Field<u8>,
 ) -> Reseeded {
     let count = |slot: usize, cell: usize| ranges.of_cells(slot, cell, cell).len();
     let is_deep = |slot: usize, cell: usize| deep.block(slot)[cell / SIDE] & (1 << (cell % SIDE)) != 0;
     let cells = crate::grid::block_cells(D);
-    uneven.refill(blocks.slots(), |slot| {
-        (0..cells).any(|cell| {
+    for_each_block(blocks.slots(), uneven.parts(), |slot, uneven| {
+        uneven[0] = (0..cells).any(|cell| {
             let count = count(slot, cell);
             count > bounds.most || (count < bounds.fewest && is_deep(slot, cell))
-        })
+        }) as u8;
     });
     let mut done = Reseeded::default();
-    for &slot in uneven.as_slice() {
+    for &slot in blocks.slots().as_slice().iter().filter(|&&slot| uneven[slot as usize] != 0) {
         let slot = slot as usize;
         let mut faces = [[0f32; MOST]; D];
         for axis in 0..D {

@@ -2,7 +2,7 @@
 
 use crate::geometry::{Boundary, Walls};
 use crate::grid::{Blocks, Field, Slots, block_cells};
-use crate::liquid::{FaceMask, Particles, Sorter, SurfaceScratch};
+use crate::liquid::{ExtrapolateScratch, FaceMask, Particles, Sorter, SurfaceScratch};
 use crate::math::Real;
 use crate::pressure::Projection;
 
@@ -50,8 +50,10 @@ pub struct Scratch<const D: usize> {
     pub before: [Field<f32>; D],
     /// Faces whose velocity is known.
     pub valid: [FaceMask; D],
-    /// Faces that extrapolation reaches next.
-    pub grown: FaceMask,
+    /// Memory of the extrapolation.
+    pub extrapolate: ExtrapolateScratch,
+    /// Something small per block.
+    pub flags: Field<u8>,
     /// Lists of blocks.
     pub slots: Slots,
     /// Sums per block.
@@ -89,7 +91,8 @@ impl<const D: usize> Scratch<D> {
         Scratch {
             before: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
             valid: std::array::from_fn(|_| FaceMask::new(D)),
-            grown: FaceMask::new(D),
+            extrapolate: ExtrapolateScratch::new(D),
+            flags: Field::new(1, 0),
             slots: Slots::default(),
             partial: Vec::new(),
         }
@@ -99,14 +102,15 @@ impl<const D: usize> Scratch<D> {
     pub fn resize(&mut self, slots: usize) {
         self.before.iter_mut().for_each(|field| field.resize(slots));
         self.valid.iter_mut().for_each(|mask| mask.bits.resize(slots));
-        self.grown.bits.resize(slots);
+        self.flags.resize(slots);
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.before.iter().map(Field::bytes).sum::<usize>()
             + self.valid.iter().map(|mask| mask.bits.bytes()).sum::<usize>()
-            + self.grown.bits.bytes()
+            + self.extrapolate.bytes()
+            + self.flags.bytes()
     }
 }
 

@@ -208,9 +208,9 @@ fn spread<const D: usize>(
     scratch: &mut Scratch<D>,
     layers: usize,
 ) {
-    let Scratch { valid, grown, slots, .. } = scratch;
+    let Scratch { valid, extrapolate, .. } = scratch;
     for (velocity, valid) in velocity.iter_mut().zip(valid) {
-        liquid::extrapolate(blocks, velocity, valid, grown, slots, layers);
+        liquid::extrapolate(blocks, velocity, valid, extrapolate, layers);
     }
 }
 
@@ -280,7 +280,7 @@ fn transfer_to_particles<const D: usize>(
         &state.surface_scratch.deep,
         bounds,
         state.steps,
-        &mut scratch.slots,
+        &mut scratch.flags,
     )
 }
 
