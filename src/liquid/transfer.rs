@@ -119,65 +119,75 @@ fn scatter_block<const D: usize>(
         let cell: [i32; D] = unflatten::<D>(local, SIDE).map(|c| c as i32);
         let low: [f32; D] = std::array::from_fn(|k| (first_cell[k] + cell[k]) as f32);
         let at = HALO.index(cell);
-        for axis in 0..D {
-            let CellSums { momentum, weight } = scatter_cell(particles, range.clone(), &low, axis);
-            let others = [(axis + 1) % D, (axis + 2) % D];
-            let place = const { taps(D) };
-            for tap in 0..if D == 3 { 9 } else { 3 } {
-                let mut face = at as i32 + place[0][tap] as i32 * HALO.stride(others[0]) as i32;
-                if D == 3 {
-                    face += place[1][tap] as i32 * HALO.stride(others[1]) as i32;
-                }
-                for (side, face) in [face as usize, face as usize + HALO.stride(axis)].into_iter().enumerate()
-                {
-                    sums.momentum[axis][face] += momentum[side][tap];
-                    sums.weight[axis][face] += weight[side][tap];
-                }
-            }
+        scatter_cell::<D, 0>(particles, range.clone(), &low, at, sums);
+        scatter_cell::<D, 1>(particles, range.clone(), &low, at, sums);
+        if D == 3 {
+            scatter_cell::<D, 2>(particles, range, &low, at, sums);
         }
     }
 }
 
-/// Sums at the faces a cell's particles reach: those on the low side of the cell, and those on the high side.
-struct CellSums {
-    momentum: [[f32; TAPS]; 2],
-    weight: [[f32; TAPS]; 2],
-}
-
-/// Adds up one component of the particles of a cell, whose low corner is `low`.
+/// Adds up component `AXIS` of the particles of a cell, whose low corner is `low` and whose low faces are at `at`.
 #[inline(always)]
-fn scatter_cell<const D: usize>(
+fn scatter_cell<const D: usize, const AXIS: usize>(
     particles: &Particles<D>,
     range: std::ops::Range<usize>,
     low: &[f32; D],
-    axis: usize,
-) -> CellSums {
-    let others = [(axis + 1) % D, (axis + 2) % D];
+    at: usize,
+    sums: &mut BlockSums<D>,
+) {
+    let [one, two] = const { [(AXIS + 1) % D, (AXIS + 2) % D] };
     let place = const { taps(D) };
-    let mut sums = CellSums { momentum: [[0.0; TAPS]; 2], weight: [[0.0; TAPS]; 2] };
-    let [low_momentum, high_momentum] = &mut sums.momentum;
-    let [low_weight, high_weight] = &mut sums.weight;
-    for i in range {
-        let (x, slope) = (&particles.position[i], particles.affine[axis][i].map(unpack));
-        let high = x[axis] - low[axis];
-        let velocity = particles.velocity[i][axis] - slope[axis] * high;
+    // At the cell's low faces and those beside them, and at its high faces.
+    let (mut low_momentum, mut low_weight) = ([0f32; TAPS], [0f32; TAPS]);
+    let (mut high_momentum, mut high_weight) = ([0f32; TAPS], [0f32; TAPS]);
+    let affine = &particles.affine[AXIS % D][range.clone()];
+    let (position, velocity) = (&particles.position[range.clone()], &particles.velocity[range]);
+    for ((x, velocity), affine) in position.iter().zip(velocity).zip(affine) {
+        let (along, first_slope) = (unpack(affine[AXIS % D]), unpack(affine[one]));
+        let high = x[AXIS % D] - low[AXIS % D];
+        let velocity = velocity[AXIS % D] - along * high;
         // Faces across the axis sit at cell centres.
-        let first = x[others[0]] - low[others[0]] - 0.5;
+        let first = x[one] - low[one] - 0.5;
         let (second, second_slope) =
-            if D == 3 { (x[others[1]] - low[others[1]] - 0.5, slope[others[1]]) } else { (0.0, 0.0) };
+            if D == 3 { (x[two] - low[two] - 0.5, unpack(affine[two])) } else { (0.0, 0.0) };
         for l in 0..TAPS {
             let (a, b) = (place[0][l] - first, place[1][l] - second);
             let (wa, wb) = (1.0 - a.abs(), 1.0 - b.abs());
             let weight = if wa > 0.0 { wa } else { 0.0 } * if wb > 0.0 { wb } else { 0.0 };
-            let v = velocity + slope[others[0]] * a + second_slope * b;
+            let v = velocity + first_slope * a + second_slope * b;
             let (low_share, high_share) = (weight * (1.0 - high), weight * high);
             low_momentum[l] += low_share * v;
             low_weight[l] += low_share;
-            high_momentum[l] += high_share * (v + slope[axis]);
+            high_momentum[l] += high_share * (v + along);
             high_weight[l] += high_share;
         }
     }
-    sums
+    let offsets = const { tap_offsets(D, AXIS) };
+    let (momentum, weight) = (&mut sums.momentum[AXIS % D], &mut sums.weight[AXIS % D]);
+    for tap in 0..const { if D == 3 { 9 } else { 3 } } {
+        // The box is a power of two large, so that cutting an index to it costs nothing and none can leave it.
+        let low_face = (at as i32 + offsets[tap]) as usize & (MOST - 1);
+        let high_face = (low_face + HALO.stride(AXIS)) & (MOST - 1);
+        momentum[low_face] += low_momentum[tap];
+        weight[low_face] += low_weight[tap];
+        momentum[high_face] += high_momentum[tap];
+        weight[high_face] += high_weight[tap];
+    }
+}
+
+/// Distance in memory from a cell's own face to each of the faces that [`taps`] lists.
+const fn tap_offsets(dimension: usize, axis: usize) -> [i32; TAPS] {
+    let one = HALO.stride((axis + 1) % dimension) as i32;
+    let two = if dimension == 3 { HALO.stride((axis + 2) % dimension) as i32 } else { 0 };
+    let mut offsets = [0; TAPS];
+    let mut i = 0;
+    while i < 9 {
+        let (a, b) = (i as i32 % 3 - 1, i as i32 / 3 - 1);
+        offsets[i] = if dimension == 3 { a * one + b * two } else { a * one };
+        i += 1;
+    }
+    offsets
 }
 
 /// The grid's accumulators, written by several threads at places of their own.
@@ -300,15 +310,35 @@ fn gather_block<const D: usize>(
     flip: f32,
 ) {
     for (axis, affine) in affine.into_iter().enumerate() {
-        let particles = position.chunks(LANES).zip(velocity.chunks_mut(LANES)).zip(affine.chunks_mut(LANES));
-        for ((position, velocity), affine) in particles {
-            let x = load_lanes(position, &first_cell);
-            let at = gather_lanes(&now[axis], &change[axis], &x, axis);
-            for (l, (velocity, affine)) in velocity.iter_mut().zip(affine).enumerate() {
-                velocity[axis] = flip * (velocity[axis] + at.change[l]) + (1.0 - flip) * at.velocity[l];
-                for k in 0..D {
-                    affine[k] = pack((1.0 - flip) * at.slope[k][l]);
-                }
+        let (now, change) = (&now[axis], &change[axis]);
+        match axis {
+            0 => gather_component::<D, 0>(position, velocity, affine, &first_cell, now, change, flip),
+            1 => gather_component::<D, 1>(position, velocity, affine, &first_cell, now, change, flip),
+            _ => gather_component::<D, 2>(position, velocity, affine, &first_cell, now, change, flip),
+        }
+    }
+}
+
+/// Interpolates component `AXIS`.
+#[inline(always)]
+fn gather_component<const D: usize, const AXIS: usize>(
+    position: &[[f32; D]],
+    velocity: &mut [[f32; D]],
+    affine: &mut [[u16; D]],
+    first_cell: &[f32; D],
+    now: &[f32; MOST],
+    change: &[f32; MOST],
+    flip: f32,
+) {
+    let particles = position.chunks(LANES).zip(velocity.chunks_mut(LANES)).zip(affine.chunks_mut(LANES));
+    for ((position, velocity), affine) in particles {
+        let x = load_lanes(position, first_cell);
+        let at = gather_lanes(now, change, &x, AXIS);
+        for (l, (velocity, affine)) in velocity.iter_mut().zip(affine).enumerate() {
+            let own = &mut velocity[AXIS % D];
+            *own = flip * (*own + at.change[l]) + (1.0 - flip) * at.velocity[l];
+            for k in 0..D {
+                affine[k] = pack((1.0 - flip) * at.slope[k][l]);
             }
         }
     }
