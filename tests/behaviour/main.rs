@@ -4,5 +4,8 @@ mod cli;
 mod export;
 mod geometry;
 mod linear;
+mod pressure;
+mod rooms;
 mod scene;
 mod surface;
+mod tank;
