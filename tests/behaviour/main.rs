@@ -4,6 +4,7 @@ mod cli;
 mod export;
 mod geometry;
 mod linear;
+mod liquid;
 mod pressure;
 mod rooms;
 mod scene;
