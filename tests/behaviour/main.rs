@@ -8,5 +8,6 @@ mod liquid;
 mod pressure;
 mod rooms;
 mod scene;
+mod sim;
 mod surface;
 mod tank;
