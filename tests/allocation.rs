@@ -121,6 +121,6 @@ fn a_steady_substep_asks_for_no_memory() {
     for threads in [1, 2] {
         count_allocations("tilted tank", &tilted.setup, threads, 60, 60);
         count_allocations("pool in 2D", &pool::<2>(48), threads, 60, 60);
-        count_allocations("pool in 3D", &pool::<3>(32), threads, 30, 20);
+        count_allocations("pool in 3D", &pool::<3>(24), threads, 40, 20);
     }
 }
