@@ -19,5 +19,5 @@ pub use report::{CellCounts, Divergence, FrameReport, LiquidReport, SolveReport,
 pub use setup::{Drain, Flow, LiquidBody, Setup, Source};
 pub use simulation::{MemoryReport, SimError, Simulation};
 pub use state::{Scratch, State};
-pub use step::StepReport;
+pub use step::{StepReport, prepare, substep};
 pub use volume::VolumeTarget;

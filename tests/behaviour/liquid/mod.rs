@@ -1,0 +1,7 @@
+//! Particles, their transfers, their motion and their surface.
+
+mod motion;
+mod particles;
+mod pool;
+mod surface;
+mod transfer;

@@ -1,0 +1,6 @@
+//! The projection and its labels.
+
+mod dense;
+mod flow;
+mod hydrostatics;
+mod labels;

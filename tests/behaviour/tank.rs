@@ -1,0 +1,181 @@
+//! A grid with walls and fields set by hand, for tests of single stages.
+
+use glug::geometry::{Boundary, Solid, Walls};
+use glug::grid::{Blocks, Field, Grid, SIDE, block_cells};
+use glug::linear::SolverParams;
+use glug::liquid::FaceMask;
+use glug::math::{Vector, unflatten};
+use glug::pressure::{self, Label, Problem, Projection, Solved};
+
+/// Everything a projection needs, on a grid whose blocks are all active.
+pub struct Tank<const D: usize> {
+    pub blocks: Blocks<D>,
+    pub walls: Walls<D>,
+    pub boundary: Boundary<D>,
+    pub surface: Field<f32>,
+    pub velocity: [Field<f32>; D],
+    pub valid: [FaceMask; D],
+    pub projection: Projection<D>,
+    pub impulse: [f64; D],
+    pub expansion: f64,
+}
+
+/// A low face: its axis, its index in fields, and the cell on its high side.
+#[derive(Clone, Copy)]
+pub struct Face<const D: usize> {
+    pub axis: usize,
+    pub index: usize,
+    pub cell: [i32; D],
+}
+
+impl<const D: usize> Tank<D> {
+    /// A closed box of `cells` cells, `dx` metres wide each, with solids in it.
+    pub fn new(cells: [usize; D], dx: f64, solids: Vec<Solid<D>>) -> Self {
+        let grid = Grid { cells, dx };
+        let blocks = Blocks::all(grid);
+        let size = std::array::from_fn(|axis| cells[axis] as f64 * dx);
+        let walls = Walls { solids, size, open: [[false; 2]; D] };
+        let mut boundary = Boundary::new();
+        boundary.update(&blocks, &walls, 0.0);
+        let mut field = Field::new(block_cells(D), 0f32);
+        field.resize(blocks.slot_count());
+        let mut mask = FaceMask::new(D);
+        mask.bits.resize(blocks.slot_count());
+        Tank {
+            walls,
+            boundary,
+            surface: field.clone(),
+            velocity: std::array::from_fn(|_| field.clone()),
+            valid: std::array::from_fn(|_| mask.clone()),
+            projection: Projection::new(),
+            impulse: [0.0; D],
+            expansion: 0.0,
+            blocks,
+        }
+    }
+
+    /// All stored cells with their index in fields.
+    pub fn cells(&self) -> Vec<([i32; D], usize)> {
+        let mut cells = Vec::new();
+        for &slot in self.blocks.slots().as_slice() {
+            let first = self.blocks.first_cell(slot as usize);
+            for local in 0..block_cells(D) {
+                let offset = unflatten::<D>(local, SIDE);
+                let cell = std::array::from_fn(|axis| first[axis] + offset[axis] as i32);
+                cells.push((cell, slot as usize * block_cells(D) + local));
+            }
+        }
+        cells
+    }
+
+    /// A cell's index in fields; the void block's for cells that are not stored.
+    pub fn index(&self, cell: [i32; D]) -> usize {
+        let (slot, local) = self.blocks.locate(cell);
+        slot as usize * block_cells(D) + local
+    }
+
+    /// The cell at the other side of a low face.
+    pub fn below(&self, face: &Face<D>) -> usize {
+        let mut cell = face.cell;
+        cell[face.axis] -= 1;
+        self.index(cell)
+    }
+
+    /// All stored low faces.
+    pub fn faces(&self) -> Vec<Face<D>> {
+        let cells = self.cells();
+        (0..D).flat_map(|axis| cells.iter().map(move |&(cell, index)| Face { axis, index, cell })).collect()
+    }
+
+    /// Middle of a cell, metres.
+    pub fn centre(&self, cell: [i32; D]) -> Vector<D> {
+        Vector::from_fn(|axis, _| (cell[axis] as f64 + 0.5) * self.blocks.grid().dx)
+    }
+
+    /// Middle of a face, metres.
+    pub fn face_centre(&self, face: &Face<D>) -> Vector<D> {
+        let mut x = self.centre(face.cell);
+        x[face.axis] -= 0.5 * self.blocks.grid().dx;
+        x
+    }
+
+    /// Sets the liquid's signed distance.
+    pub fn fill(&mut self, distance: impl Fn(&Vector<D>) -> f64) {
+        for (cell, index) in self.cells() {
+            self.surface[index] = distance(&self.centre(cell)) as f32;
+        }
+    }
+
+    /// Sets the velocity of every face.
+    pub fn set_velocity(&mut self, flow: impl Fn(&Vector<D>, usize) -> f64) {
+        for face in self.faces() {
+            self.velocity[face.axis][face.index] = flow(&self.face_centre(&face), face.axis) as f32;
+        }
+    }
+
+    pub fn open(&self, face: &Face<D>) -> f64 {
+        self.boundary.open[face.axis][face.index] as f64
+    }
+
+    pub fn label(&self, index: usize) -> Label {
+        self.projection.label[index]
+    }
+
+    /// Whether the projection decided a face.
+    pub fn is_valid(&self, face: &Face<D>) -> bool {
+        self.valid[face.axis].get(face.index / block_cells(D), face.index % block_cells(D))
+    }
+
+    pub fn problem(&self) -> Problem<'_, D> {
+        Problem {
+            blocks: &self.blocks,
+            boundary: &self.boundary,
+            walls: &self.walls,
+            surface: &self.surface,
+            impulse: self.impulse,
+            expansion: self.expansion,
+            time: 0.0,
+        }
+    }
+
+    /// Labels the cells.
+    pub fn label_cells(&mut self) {
+        let Tank { blocks, boundary, surface, projection, .. } = self;
+        pressure::label_cells(blocks, boundary, surface, &mut projection.label, &mut projection.live);
+    }
+
+    /// Labels the cells and projects to a tight tolerance.
+    pub fn project(&mut self) -> Solved {
+        self.label_cells();
+        let params = SolverParams { tolerance: 1e-12, max_iterations: 2000, ..SolverParams::default() };
+        let Tank { blocks, boundary, walls, surface, velocity, valid, projection, .. } = self;
+        let problem = Problem {
+            blocks,
+            boundary,
+            walls,
+            surface,
+            impulse: self.impulse,
+            expansion: self.expansion,
+            time: 0.0,
+        };
+        pressure::project(velocity, valid, &problem, &params, projection, 1.0, None)
+    }
+
+    /// Largest velocity on the faces that the projection decided.
+    pub fn fastest(&self) -> f64 {
+        let valid = self.faces().into_iter().filter(|face| self.is_valid(face));
+        valid.fold(0.0, |most, face| most.max((self.velocity[face.axis][face.index] as f64).abs()))
+    }
+
+    /// Largest net outflow of a liquid cell over its faces, m/s.
+    pub fn worst_outflow(&self) -> f64 {
+        let mut partial = Vec::new();
+        let [most, _] = pressure::divergence(&self.problem(), &self.projection, &self.velocity, &mut partial);
+        most * self.blocks.grid().dx
+    }
+
+    /// Liquid cells with their index in fields.
+    pub fn liquid(&self) -> Vec<([i32; D], usize)> {
+        self.cells().into_iter().filter(|&(_, index)| self.label(index) == Label::Liquid).collect()
+    }
+}
