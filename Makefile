@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint format clean system-packages toolchain lint-tools
+.PHONY: help run build pictures test lint format clean system-packages toolchain lint-tools
 
 SCENE ?= dam_break
 OUT ?= out/$(SCENE)
@@ -19,6 +19,19 @@ run: build ## simulate SCENE (dam_break) and write its surface and statistics to
 
 build: system-packages toolchain ## compile
 	cargo build $(CARGO_FLAGS)
+
+# SCENE:CELLS:FRAME of every picture.
+PICTURES := dam_break:96:44 splash_tank:96:18 ball_in_circle_2d:256:20
+
+pictures: build ## simulate and draw the pictures in docs/images/ anew (minutes)
+	@mkdir -p docs/images
+	@for entry in $(PICTURES); do \
+		IFS=: read -r scene cells frame <<<"$$entry"; \
+		echo "$$scene"; \
+		cargo run $(CARGO_FLAGS) --quiet -- run "$$scene" --cells "$$cells" --frames "$$frame" \
+			--out "out/pictures/$$scene" --export png --quiet; \
+		cp "out/pictures/$$scene/$$(printf 'picture_%04d.png' "$$frame")" "docs/images/$$scene.png"; \
+	done
 
 test: lint ## formatting, lints and all tests
 	cargo test $(CARGO_FLAGS)

@@ -49,7 +49,7 @@ pub struct SceneArguments {
     /// Built-in name or path of the scene.
     pub scene: String,
     /// Cells along x.
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub cells: Option<usize>,
     /// How air is treated: free-surface.
     #[arg(long, value_name = "MODEL")]
@@ -58,7 +58,7 @@ pub struct SceneArguments {
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
     /// Threads of the simulation; all cores unless told.
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     pub threads: Option<usize>,
 }
 
@@ -68,10 +68,10 @@ pub struct RunArguments {
     #[command(flatten)]
     pub scene: SceneArguments,
     /// Frames to simulate; the scene's own count unless told.
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub frames: Option<usize>,
     /// Frames per simulated second.
-    #[arg(long, value_name = "F", value_parser = positive)]
+    #[arg(long, value_name = "F", value_parser = positive, allow_negative_numbers = true)]
     pub fps: Option<f64>,
     /// Write statistics here: JSON Lines, one object per frame.
     #[arg(long, value_name = "FILE")]
@@ -106,7 +106,7 @@ pub struct SystemArguments {
     #[command(flatten)]
     pub scene: SceneArguments,
     /// The frame whose last projection is written.
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub frame: usize,
     /// Folder to write into.
     #[arg(long, value_name = "DIR")]
@@ -120,7 +120,7 @@ pub struct BenchArguments {
     #[arg(long)]
     pub json: bool,
     /// Threads of the simulation; all cores unless told.
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     pub threads: Option<usize>,
 }
 
@@ -129,6 +129,12 @@ fn whole(text: &str) -> Result<usize, String> {
         .ok()
         .filter(|&number| number >= 1)
         .ok_or_else(|| "must be a whole number from 1 on".to_owned())
+}
+
+/// Every thread has a stack of its own: far too many would take the machine down.
+fn threads(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=512).contains(number));
+    number.ok_or_else(|| "must be a whole number from 1 to 512".to_owned())
 }
 
 fn positive(text: &str) -> Result<f64, String> {

@@ -52,7 +52,7 @@ impl Outputs {
         Ok(Outputs { folder: arguments.out.clone(), kinds, stats, written: 0 })
     }
 
-    /// Writes what belongs to a frame; stops between two files when the stop flag is up.
+    /// Writes what belongs to a frame; stops between two files, or inside a picture, when the stop flag is up.
     pub fn write<const D: usize>(&mut self, frame: &Frame<'_, D>) -> io::Result<Outcome> {
         if let Some(folder) = &self.folder {
             let solver = frame.solver;
@@ -72,7 +72,12 @@ impl Outputs {
                         (ExportKind::Png, Some(mesh)) => {
                             let (blocks, surface) = (solver.blocks(), solver.surface());
                             let (setup, time) = (frame.setup, frame.report.time);
-                            draw(&View { setup, blocks, surface, mesh, time }).write_png(&mut file)?;
+                            let particles = [solver.particle_positions(), solver.particle_velocities()];
+                            let view = View { setup, blocks, surface, mesh, particles, time };
+                            match draw(&view, frame.stop) {
+                                Some(picture) => picture.write_png(&mut file)?,
+                                None => return Ok(Outcome::Stopped),
+                            }
                         }
                         _ => write_particles(
                             solver.particle_positions(),
@@ -82,9 +87,12 @@ impl Outputs {
                         )?,
                     }
                     file.flush()?;
-                    file.commit()
+                    file.commit()?;
+                    Ok(Outcome::Finished)
                 };
-                write().map_err(|error| named(error, &path))?;
+                if write().map_err(|error| named(error, &path))? == Outcome::Stopped {
+                    return Ok(Outcome::Stopped);
+                }
                 self.written += 1;
             }
         }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::sync::atomic::AtomicBool;
 
 use glug::export::{
     AtomicFile, Picture, StatsWriter, SystemMeta, View, draw, probe_folder, write_obj, write_particles,
@@ -189,7 +190,10 @@ fn picture_shows_liquid<const D: usize>() {
     let draw_level = |level: f64| {
         let (blocks, surface) = field_of(setup.grid, |x: [f64; D]| (x[1] - level) / 16.0);
         let mesh = extract_surface(&blocks, &surface);
-        draw(&View { setup: &setup, blocks: &blocks, surface: &surface, mesh: &mesh, time: 0.0 })
+        let (setup, blocks, surface, mesh) = (&setup, &blocks, &surface, &mesh);
+        let view = View { setup, blocks, surface, mesh, particles: [&[], &[]], time: 0.0 };
+        assert!(draw(&view, &AtomicBool::new(true)).is_none(), "{D}D: a raised flag stops it");
+        draw(&view, &AtomicBool::new(false)).expect("nobody stops it")
     };
     let blue = |picture: &Picture| {
         let bluish = |pixel: &&[u8]| i32::from(pixel[2]) - i32::from(pixel[0]) > 40;

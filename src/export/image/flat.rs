@@ -1,85 +1,258 @@
-//! A 2D frame as a picture: liquid, solids and air with smooth edges.
+//! A 2D frame as a picture: liquid coloured by its speed, threads along the flow, solids and air with smooth edges.
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
 use super::vector::{V3, encode, mix, scale, smooth_step};
 use super::{Picture, View};
-use crate::math::{Real, Vector, power};
+use crate::math::{Real, Vector};
 
 /// Pixels along the longer side of the domain.
 const LONG_SIDE: Real = 1200.0;
 /// Pixels around the domain.
 const FRAME: usize = 24;
+/// Pixels along a side of the squares in which solids are looked for.
+const TILE: usize = 16;
+/// Pixels between the threads' starting points.
+const THREADS: usize = 22;
+/// Steps of a thread each way, and pixels per step at the reference speed.
+const STEPS: (usize, f32) = (12, 2.2);
 
 const PAPER: V3 = [0.86, 0.89, 0.92];
 const WALL: V3 = [0.10, 0.12, 0.15];
-const SHALLOW: V3 = [0.16, 0.52, 0.78];
-const DEEP: V3 = [0.02, 0.12, 0.32];
-const CREST: V3 = [0.75, 0.92, 1.0];
+const SLOW: V3 = [0.010, 0.095, 0.30];
+const MIDDLING: V3 = [0.03, 0.33, 0.66];
+const FAST: V3 = [0.50, 0.86, 0.97];
+const CREST: V3 = [0.80, 0.95, 1.0];
 const SOLID: V3 = [0.34, 0.31, 0.29];
 
-/// Draws the domain.
-pub(super) fn draw<const D: usize>(view: &View<'_, D>) -> Picture {
-    let size = view.setup.size;
-    let pixel = size[0].max(size[1]) / LONG_SIDE;
-    let inner = [0, 1].map(|axis| (size[axis] / pixel).round().max(1.0) as usize);
-    let (width, height) = (inner[0] + 2 * FRAME, inner[1] + 2 * FRAME);
+/// Values at the centres of all cells, x fastest.
+struct Cells<T> {
+    shape: [usize; 2],
+    values: Vec<T>,
+}
+
+impl<T: Copy> Cells<T> {
+    /// The four values around a place in cells, with their shares; beyond the outermost centres they stay the same.
+    fn around(&self, x: f32, y: f32) -> [(T, f32); 4] {
+        let [x, y] = [x - 0.5, y - 0.5];
+        let (x0, y0) = (x.floor(), y.floor());
+        let at = |value: f32, end: usize| (value.max(0.0) as usize).min(end - 1);
+        std::array::from_fn(|corner| {
+            let (i, j) = ((corner & 1) as f32, (corner >> 1) as f32);
+            let share = (1.0 - (x - x0 - i).abs()) * (1.0 - (y - y0 - j).abs());
+            let (column, row) = (at(x0 + i, self.shape[0]), at(y0 + j, self.shape[1]));
+            (self.values[row * self.shape[0] + column], share)
+        })
+    }
+}
+
+struct Sheet<'a, const D: usize> {
+    view: &'a View<'a, D>,
+    /// Metres per pixel.
+    pixel: Real,
+    /// Pixels of the domain.
+    inner: [usize; 2],
+    /// Cells per pixel.
+    cells: f32,
+    /// The liquid's signed distance, pixels.
+    distance: Cells<f32>,
+    /// Velocity as a share of the reference speed, times the third entry.
+    flow: Cells<[f32; 3]>,
+    /// Each tile: whether all of it is solid (true) or clear (false), when that is sure.
+    tiles: Vec<Option<bool>>,
+}
+
+/// Draws the domain; nothing once the stop flag is up.
+pub(super) fn draw<const D: usize>(view: &View<'_, D>, stop: &AtomicBool) -> Option<Picture> {
+    let sheet = Sheet::new(view);
+    let (width, height) = (sheet.inner[0] + 2 * FRAME, sheet.inner[1] + 2 * FRAME);
+    let threads = sheet.threads();
     let mut rgb = vec![0; width * height * 3];
     rgb.par_chunks_mut(width * 3).enumerate().for_each(|(row, pixels)| {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
         for (column, out) in pixels.chunks_exact_mut(3).enumerate() {
-            let x = (column as Real + 0.5 - FRAME as Real) * pixel;
-            let y = size[1] - (row as Real + 0.5 - FRAME as Real) * pixel;
-            out.copy_from_slice(&encode(colour(view, [x, y], pixel)));
+            // Pixels from the domain's lower left corner.
+            let x = column as f32 + 0.5 - FRAME as f32;
+            let y = (height - row) as f32 - 0.5 - FRAME as f32;
+            out.copy_from_slice(&encode(sheet.colour(x, y, &threads)));
         }
     });
-    Picture { width, height, rgb }
+    (!stop.load(Ordering::Relaxed)).then_some(Picture { width, height, rgb })
 }
 
-fn colour<const D: usize>(view: &View<'_, D>, place: [Real; 2], pixel: Real) -> V3 {
-    let size = view.setup.size;
-    let out = (0..2).map(|axis| (-place[axis]).max(place[axis] - size[axis])).fold(Real::MIN, Real::max);
-    if out > 0.0 {
-        // A dark rim where a side is closed, paper beyond and at open sides.
-        let closed = (0..2).all(|axis| {
-            let [low, high] = view.setup.open[axis];
-            !(low && place[axis] < 0.0 || high && place[axis] > size[axis])
-        });
-        return if closed && out < 5.0 * pixel { WALL } else { PAPER };
+impl<'a, const D: usize> Sheet<'a, D> {
+    fn new(view: &'a View<'a, D>) -> Self {
+        let setup = view.setup;
+        let pixel = setup.size[0].max(setup.size[1]) / LONG_SIDE;
+        let inner = [0, 1].map(|axis| (setup.size[axis] / pixel).round().max(1.0) as usize);
+        let grid = view.blocks.grid();
+        let shape = [grid.cells[0], grid.cells[1]];
+        let limit = 3.0 * grid.dx as f32;
+        let distance = (0..shape[0] * shape[1])
+            .into_par_iter()
+            .map(|index| {
+                let place = [index % shape[0], index / shape[0]];
+                let (slot, local) = view.blocks.locate(std::array::from_fn(|axis| place[axis] as i32));
+                // Far from the liquid the field holds no number that could be mixed with others.
+                let value = view.surface.block(slot as usize)[local];
+                (if value < limit { value.max(-limit) } else { limit }) / pixel as f32
+            })
+            .collect();
+        let across = inner[0].div_ceil(TILE);
+        let tiles = (0..across * inner[1].div_ceil(TILE))
+            .into_par_iter()
+            .map(|index| {
+                let middle = [index % across, index / across].map(|i| (i as Real + 0.5) * TILE as Real);
+                let distance = solid_distance(view, middle, pixel) / pixel;
+                (distance.abs() > TILE as Real + 6.0).then_some(distance < 0.0)
+            })
+            .collect();
+        Sheet {
+            view,
+            pixel,
+            inner,
+            cells: (pixel / grid.dx) as f32,
+            distance: Cells { shape, values: distance },
+            flow: Cells { shape, values: flow(view, shape) },
+            tiles,
+        }
     }
-    let x: Vector<D> = Vector::from_fn(|axis, _| place[axis]);
-    let liquid = sample(view, &x);
-    let height = (place[1] / size[1]).clamp(0.0, 1.0) as f32;
-    let inside = (0.5 - liquid / pixel).clamp(0.0, 1.0) as f32;
-    let crest = 1.0 - smooth_step(1.0, 5.0, (-liquid / pixel) as f32);
-    let water = mix(mix(DEEP, SHALLOW, height.powf(0.7)), CREST, 0.55 * crest);
-    let mut colour = mix(scale([0.98, 0.985, 0.99], 0.96 + 0.04 * height), water, inside);
-    let solids = view.setup.solids.iter().map(|solid| solid.distance(&x, view.time));
-    let solid = solids.fold(Real::MAX, Real::min);
-    if solid < pixel {
-        let rim = 1.0 - smooth_step(0.5, 3.0, (-solid / pixel) as f32);
-        colour = mix(colour, mix(SOLID, WALL, rim), (0.5 - solid / pixel).clamp(0.0, 1.0) as f32);
-    }
-    colour
-}
 
-/// The liquid's signed distance between cell centres; beyond the outermost centres it stays the same.
-fn sample<const D: usize>(view: &View<'_, D>, x: &Vector<D>) -> Real {
-    let grid = view.blocks.grid();
-    let x_grid = grid.grid_from_world(x);
-    let base: [Real; D] = x_grid.map(|c| (c - 0.5).floor());
-    (0..power(2, D))
-        .map(|corner| {
-            let mut weight = 1.0;
-            let cell = std::array::from_fn(|axis| {
-                let share = x_grid[axis] - 0.5 - base[axis];
-                let high = corner >> axis & 1;
-                weight *= if high == 1 { share } else { 1.0 - share };
-                (base[axis] as i32 + high as i32).clamp(0, grid.cells[axis] as i32 - 1)
+    fn colour(&self, x: f32, y: f32, threads: &[f32]) -> V3 {
+        let end = self.inner.map(|pixels| pixels as f32);
+        let out = (-x).max(x - end[0]).max(-y).max(y - end[1]);
+        if out > 0.0 {
+            // A dark rim where a side is closed, paper beyond and at open sides.
+            let open = self.view.setup.open;
+            let closed = [x, y].into_iter().enumerate().all(|(axis, value)| {
+                let [low, high] = open[axis];
+                !(low && value < 0.0 || high && value > end[axis])
             });
-            let (slot, local) = view.blocks.locate(cell);
-            let limit = 3.0 * grid.dx;
-            let value = Real::from(view.surface.block(slot as usize)[local]);
-            weight * if value < limit { value.max(-limit) } else { limit }
-        })
-        .sum()
+            return if closed && out < 5.0 { WALL } else { PAPER };
+        }
+        let height = y / end[1];
+        let air = scale([0.98, 0.985, 0.99], 0.96 + 0.04 * height);
+        let depth = -self
+            .distance
+            .around(x * self.cells, y * self.cells)
+            .map(|(d, share)| d * share)
+            .iter()
+            .sum::<f32>();
+        let inside = (0.5 + depth).clamp(0.0, 1.0);
+        let mut colour = air;
+        if inside > 0.0 {
+            let [u, v] = self.velocity(x, y).unwrap_or([0.0; 2]);
+            let speed = (u * u + v * v).sqrt();
+            let body = mix(SLOW, MIDDLING, smooth_step(0.0, 0.55, speed));
+            let body = mix(body, FAST, smooth_step(0.35, 1.3, speed));
+            let body = mix(body, scale(body, 1.35), height);
+            let thread = threads[y as usize * self.inner[0] + x as usize];
+            let body = mix(body, CREST, 0.32 * thread);
+            let crest = 1.0 - smooth_step(0.8, 3.2, depth);
+            colour = mix(air, mix(body, CREST, 0.6 * crest), inside);
+        }
+        let tile = y as usize / TILE * self.inner[0].div_ceil(TILE) + x as usize / TILE;
+        match self.tiles[tile] {
+            Some(true) => SOLID,
+            Some(false) => colour,
+            None => {
+                let place = [x, y].map(Real::from);
+                let solid = (solid_distance(self.view, place, self.pixel) / self.pixel) as f32;
+                let rim = 1.0 - smooth_step(0.5, 3.0, -solid);
+                mix(colour, mix(SOLID, WALL, rim), (0.5 - solid).clamp(0.0, 1.0))
+            }
+        }
+    }
+
+    /// The velocity at a pixel, as a share of the reference speed.
+    fn velocity(&self, x: f32, y: f32) -> Option<[f32; 2]> {
+        let around = self.flow.around(x * self.cells, y * self.cells);
+        let sum = around.iter().fold([0.0; 3], |sum, (value, share)| {
+            std::array::from_fn::<f32, 3, _>(|i| sum[i] + value[i] * share)
+        });
+        (sum[2] > 0.02).then(|| [sum[0] / sum[2], sum[1] / sum[2]])
+    }
+
+    /// Threads along the flow: they start at places that stay, and are as long as the liquid is fast.
+    fn threads(&self) -> Vec<f32> {
+        let [width, height] = self.inner;
+        let mut cover = vec![0.0f32; width * height];
+        let mut dab = |x: f32, y: f32, strength: f32| {
+            let (x0, y0) = ((x - 0.5).floor(), (y - 0.5).floor());
+            for (i, j) in [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)] {
+                let (column, row) = (x0 + i, y0 + j);
+                if column >= 0.0 && row >= 0.0 && column < width as f32 && row < height as f32 {
+                    let share = (1.0 - (x - 0.5 - column).abs()) * (1.0 - (y - 0.5 - row).abs());
+                    let pixel = &mut cover[row as usize * width + column as usize];
+                    *pixel = pixel.max(strength * share.sqrt());
+                }
+            }
+        };
+        for (row, column) in
+            (0..height.div_ceil(THREADS)).flat_map(|j| (0..width.div_ceil(THREADS)).map(move |i| (j, i)))
+        {
+            // Every other row is shifted, and each place a little more, so that no grid shows.
+            let stray = |seed: usize| (seed.wrapping_mul(2_654_435_761) >> 7 & 1023) as f32 / 1023.0 - 0.5;
+            let seed = row * 4099 + column;
+            let start = [
+                (column as f32 + 0.25 + 0.5 * (row % 2) as f32 + 0.4 * stray(seed)) * THREADS as f32,
+                (row as f32 + 0.5 + 0.4 * stray(seed + 77_777)) * THREADS as f32,
+            ];
+            for direction in [1.0, -1.0] {
+                let [mut x, mut y] = start;
+                for step in 0..STEPS.0 {
+                    let Some([u, v]) = self.velocity(x, y) else { break };
+                    let fade = 1.0 - step as f32 / STEPS.0 as f32;
+                    let length = STEPS.1 * direction;
+                    let dabs = ((u * u + v * v).sqrt() * STEPS.1 * 1.5).ceil().clamp(1.0, 12.0) as usize;
+                    for k in 0..dabs {
+                        let share = k as f32 / dabs as f32 * length;
+                        dab(x + u * share, y + v * share, fade);
+                    }
+                    // The middle of the step decides where it leads, so that circles close.
+                    let Some([u, v]) = self.velocity(x + u * length / 2.0, y + v * length / 2.0) else {
+                        break;
+                    };
+                    (x, y) = (x + u * length, y + v * length);
+                }
+            }
+        }
+        cover
+    }
+}
+
+/// The distance to the nearest solid, for a place in pixels.
+fn solid_distance<const D: usize>(view: &View<'_, D>, place: [Real; 2], pixel: Real) -> Real {
+    let x: Vector<D> = Vector::from_fn(|axis, _| place[axis] * pixel);
+    let solids = view.setup.solids.iter().map(|solid| solid.distance(&x, view.time));
+    solids.fold(Real::MAX, Real::min)
+}
+
+/// What the particles in and around each cell say about its velocity.
+fn flow<const D: usize>(view: &View<'_, D>, shape: [usize; 2]) -> Vec<[f32; 3]> {
+    let setup = view.setup;
+    // What falling through the domain or the liquid's first motion would give: the same in every frame.
+    let corner = Vector::<D>::from_fn(|axis, _| setup.size[axis]);
+    let start = setup.liquids.iter().map(|body| body.flow.at(&corner).norm()).fold(0.0, Real::max);
+    let fall = 2.0 * setup.params.gravity.abs() * setup.size[1];
+    let reference = (fall + 0.25 * start * start).sqrt().max(1e-6) as f32;
+    let mut values = vec![[0.0; 3]; shape[0] * shape[1]];
+    let [positions, velocities] = view.particles;
+    for (position, velocity) in positions.iter().zip(velocities) {
+        let [x, y] = [0, 1].map(|axis| position[axis] - 0.5);
+        for (i, j) in [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)] {
+            let (column, row) = (x.floor() + i, y.floor() + j);
+            if column >= 0.0 && row >= 0.0 && column < shape[0] as f32 && row < shape[1] as f32 {
+                let share = (1.0 - (x - column).abs()) * (1.0 - (y - row).abs());
+                let cell = &mut values[row as usize * shape[0] + column as usize];
+                let part = [velocity[0] / reference, velocity[1] / reference, 1.0];
+                *cell = std::array::from_fn(|axis| cell[axis] + share * part[axis]);
+            }
+        }
+    }
+    values
 }

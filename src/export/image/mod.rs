@@ -5,10 +5,12 @@
 mod flat;
 mod light;
 mod raster;
+mod stage;
 mod tank;
 mod vector;
 
 use std::io::{self, Write};
+use std::sync::atomic::AtomicBool;
 
 use crate::geometry::SurfaceMesh;
 use crate::grid::{Blocks, Field};
@@ -52,11 +54,13 @@ pub struct View<'a, const D: usize> {
     pub surface: &'a Field<f32>,
     /// The liquid's surface.
     pub mesh: &'a SurfaceMesh<D>,
+    /// Positions, in cells, and velocities of the particles; only flat pictures look at them.
+    pub particles: [&'a [[f32; D]]; 2],
     /// Simulated seconds: where moving solids are.
     pub time: Real,
 }
 
-/// Draws a frame.
-pub fn draw<const D: usize>(view: &View<'_, D>) -> Picture {
-    if D == 2 { flat::draw(view) } else { tank::draw(view) }
+/// Draws a frame; nothing once the stop flag is up. Solids with "glass" in their name are seen through in 3D.
+pub fn draw<const D: usize>(view: &View<'_, D>, stop: &AtomicBool) -> Option<Picture> {
+    if D == 2 { flat::draw(view, stop) } else { tank::draw(view, stop) }
 }
