@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use glug::grid::{SIDE, Slots, block_cells};
+use glug::grid::{Field, SIDE, block_cells};
 use glug::liquid::{self, Bounds, Particles};
 use glug::math::unflatten;
 
@@ -106,6 +106,8 @@ fn reseeding_keeps_counts_within_bounds<const D: usize>() {
     let bounds = Bounds::around(2usize.pow(D as u32));
     let before = pool.particles.len();
     let deep = pool.scratch.deep.clone();
+    let mut flags = Field::new(1, 0);
+    flags.resize(pool.blocks.slot_count());
     let done = liquid::reseed(
         &mut pool.particles,
         &pool.sorter.ranges,
@@ -115,7 +117,7 @@ fn reseeding_keeps_counts_within_bounds<const D: usize>() {
         &deep,
         bounds,
         5,
-        &mut Slots::default(),
+        &mut flags,
     );
     assert!(done.added > 20 && done.removed > 20, "{D}D: {done:?}");
     for (x, v) in pool.particles.position[before..].iter().zip(&pool.particles.velocity[before..]) {

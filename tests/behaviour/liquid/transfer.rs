@@ -1,7 +1,7 @@
 //! Particles to grid and back, and the faces around them.
 
-use glug::grid::{Field, Slots, block_cells};
-use glug::liquid::{self, FaceMask};
+use glug::grid::{Field, block_cells};
+use glug::liquid::{self, ExtrapolateScratch, FaceMask};
 
 use super::pool::{Pool, random};
 
@@ -150,15 +150,13 @@ fn extrapolation_spreads_a_constant_exactly<const D: usize>() {
         pool.sort();
         let mut field = Field::new(block_cells(D), 99.0f32);
         let mut mask = FaceMask::new(D);
-        let mut grown = FaceMask::new(D);
         field.resize(pool.blocks.slot_count());
         mask.bits.resize(pool.blocks.slot_count());
-        grown.bits.resize(pool.blocks.slot_count());
         let known: [i32; D] = [11; D];
         let (slot, local) = pool.blocks.locate(known);
         field.block_mut(slot as usize)[local] = value;
         mask.bits.block_mut(slot as usize)[local / 8] |= 1 << (local % 8);
-        liquid::extrapolate(&pool.blocks, &mut field, &mut mask, &mut grown, &mut Slots::default(), LAYERS);
+        liquid::extrapolate(&pool.blocks, &mut field, &mut mask, &mut ExtrapolateScratch::new(D), LAYERS);
         let mut reached = 0;
         for &slot in pool.blocks.slots().as_slice() {
             let first = pool.blocks.first_cell(slot as usize);
