@@ -138,7 +138,7 @@ fn scenes_are_listed_and_checked() {
 fn the_system_of_a_frame_is_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let done = glug(
-        &["system", "dam_break_2d", "--cells", "16", "--frame", "2", "--out", "sys", "--threads", "1"],
+        &["system", "dam_break", "--cells", "16", "--frame", "2", "--out", "sys", "--threads", "1"],
         folder.path(),
     );
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
