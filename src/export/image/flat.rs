@@ -148,8 +148,8 @@ impl<'a, const D: usize> Sheet<'a, D> {
             let [u, v] = self.velocity(x, y).unwrap_or([0.0; 2]);
             let speed = (u * u + v * v).sqrt();
             let body = mix(SLOW, MIDDLING, smooth_step(0.0, 0.55, speed));
-            let body = mix(body, FAST, smooth_step(0.35, 1.3, speed));
-            let body = mix(body, scale(body, 1.35), height);
+            let body = mix(body, FAST, smooth_step(0.4, 1.5, speed));
+            let body = mix(body, scale(body, 1.15), height);
             let thread = threads[y as usize * self.inner[0] + x as usize];
             let body = mix(body, CREST, 0.32 * thread);
             let crest = 1.0 - smooth_step(0.8, 3.2, depth);

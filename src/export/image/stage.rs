@@ -133,10 +133,11 @@ impl Stage {
         let first = rows.start;
         let mut samples = vec![NOTHING; columns * rows.len()];
         let (triangles, spots) = &self.solids;
-        self.camera.cover(triangles, spots, columns, rows.clone(), |x, y, z, normal, _| {
+        self.camera.cover(triangles, spots, columns, rows.clone(), |x, y, z, normal, towards| {
             let sample = &mut samples[(y - first) * columns + x];
             if z < sample.solid.0 {
-                sample.solid = (z, normal);
+                // Hollow solids cut off by a wall are seen from inside as well.
+                sample.solid = (z, scale(normal, if towards { 1.0 } else { -1.0 }));
             }
         });
         let (triangles, spots) = &self.glass;

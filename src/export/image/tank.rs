@@ -22,7 +22,7 @@ pub(super) fn draw<const D: usize>(view: &View<'_, D>, stop: &AtomicBool) -> Opt
     let size: V3 = std::array::from_fn(|axis| setup.size[axis] as f32);
     let open = std::array::from_fn(|axis| setup.open[axis]);
     let [glass, solids] = [true, false].map(|clear| {
-        triangles(&solid_surface(setup, view.time, |solid| is_glass(solid) == clear), Some(size))
+        triangles(&solid_surface(setup, view.time, |solid| is_glass(solid) == clear), Some((size, open)))
     });
     let hair = 0.05 * setup.grid.dx as f32;
     stage::draw(Things { size, open, liquid: triangles(view.mesh, None), solids, glass, hair }, stop)
@@ -33,17 +33,17 @@ fn is_glass<const D: usize>(solid: &Solid<D>) -> bool {
     solid.name.to_lowercase().contains("glass")
 }
 
-/// A mesh as triangles; those that lie in the walls of a tank of `open` size are left out.
-fn triangles<const D: usize>(mesh: &SurfaceMesh<D>, open: Option<V3>) -> Triangles {
+/// A mesh as triangles; those that lie in closed walls of a tank, given by its size and open sides, are left out.
+fn triangles<const D: usize>(mesh: &SurfaceMesh<D>, tank: Option<(V3, [[bool; 2]; 3])>) -> Triangles {
     let padded = |values: &Vec<[f32; D]>| values.iter().map(super::super::mesh::padded).collect::<Vec<V3>>();
     let positions = padded(&mesh.positions);
     let in_wall = |corners: &[u32; 3]| {
-        open.is_some_and(|size| {
+        tank.is_some_and(|(size, open)| {
             (0..3).any(|axis| {
                 let near = |end: f32| {
                     corners.iter().all(|&c| (positions[c as usize][axis] - end).abs() < 0.02 * size[axis])
                 };
-                near(0.0) || near(size[axis])
+                (!open[axis][0] && near(0.0)) || (!open[axis][1] && near(size[axis]))
             })
         })
     };

@@ -1,5 +1,7 @@
 //! Small vectors, colours included.
 
+use std::sync::LazyLock;
+
 /// A direction, a place, or a linear colour.
 pub(super) type V3 = [f32; 3];
 
@@ -46,11 +48,20 @@ pub(super) fn smooth_step(low: f32, high: f32, x: f32) -> f32 {
     t * t * (3.0 - 2.0 * t)
 }
 
-/// A linear colour as an 8-bit sRGB pixel.
-pub(super) fn encode(colour: V3) -> [u8; 3] {
-    colour.map(|linear| {
-        let linear = linear.clamp(0.0, 1.0);
+/// Steps of the table behind [`encode`]: fine enough for the darkest shades.
+const SHADES: usize = 1 << 14;
+
+static CURVE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let curve = |step: usize| {
+        let linear = step as f32 / SHADES as f32;
         let curved = if linear < 0.0031308 { 12.92 * linear } else { 1.055 * linear.powf(1.0 / 2.4) - 0.055 };
         (curved * 255.0 + 0.5) as u8
-    })
+    };
+    (0..=SHADES).map(curve).collect()
+});
+
+/// A linear colour as an 8-bit sRGB pixel.
+pub(super) fn encode(colour: V3) -> [u8; 3] {
+    let curve = &*CURVE;
+    colour.map(|linear| curve[(linear.clamp(0.0, 1.0) * SHADES as f32 + 0.5) as usize])
 }
