@@ -1,5 +1,6 @@
 //! Behaviour tests, one module per room.
 
+mod boundary;
 mod cli;
 mod export;
 mod geometry;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use glug::grid::{Field, SIDE, block_cells};
+use glug::grid::{Field, SIDE, VOID, block_cells};
 use glug::liquid::{self, Bounds, Particles};
 use glug::math::unflatten;
 
@@ -86,6 +86,38 @@ fn sorting_keeps_every_particle_once_2d() {
 fn sorting_keeps_every_particle_once_3d() {
     sorting_keeps_every_particle_once::<3>(5000);
     sorting_keeps_every_particle_once::<3>(1);
+}
+
+/// Every cell within four of a particle is stored, and blocks far from all particles are not.
+fn blocks_follow_the_particles<const D: usize>() {
+    let mut pool = Pool::<D>::new([48; D], 0.05, Vec::new());
+    for round in 0..20u64 {
+        pool.particles = Particles::default();
+        let x: [f32; D] = std::array::from_fn(|k| 48.0 * random(round, k as u64));
+        pool.particles.push(x, [0.0; D]);
+        pool.sort();
+        let cell = x.map(|x| x.floor() as i32);
+        for corner in 0..3usize.pow(D as u32) {
+            let step = unflatten::<D>(corner, 3);
+            let near = std::array::from_fn(|k| (cell[k] + 4 * (step[k] as i32 - 1)).clamp(-4, 51));
+            assert_ne!(pool.blocks.locate(near).0, VOID, "{D}D: {near:?} near {cell:?} is not stored");
+        }
+        for &slot in pool.blocks.slots().as_slice() {
+            let first = pool.blocks.first_cell(slot as usize);
+            let near = (0..D).all(|k| cell[k] >= first[k] - 4 && cell[k] < first[k] + SIDE as i32 + 4);
+            assert!(near, "{D}D: the block at {first:?} is of no use to {cell:?}");
+        }
+    }
+}
+
+#[test]
+fn blocks_follow_the_particles_2d() {
+    blocks_follow_the_particles::<2>();
+}
+
+#[test]
+fn blocks_follow_the_particles_3d() {
+    blocks_follow_the_particles::<3>();
 }
 
 fn reseeding_keeps_counts_within_bounds<const D: usize>() {

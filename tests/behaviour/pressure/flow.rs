@@ -3,7 +3,7 @@
 
 use glug::geometry::{Motion, Move, Shape, Solid};
 use glug::math::{Vector, hash_unit, mix};
-use glug::pressure::Label;
+use glug::pressure::{self, Label};
 
 use crate::tank::Tank;
 
@@ -161,6 +161,41 @@ fn a_full_container_converges_2d() {
 #[test]
 fn a_full_container_converges_3d() {
     a_full_container_converges::<3>();
+}
+
+/// A piston pushes into a tube that is closed and full: there is no solution, but there is a best one. Every cell is
+/// squeezed as much as every other.
+fn an_impossible_squeeze_is_shared<const D: usize>() {
+    const SPEED: f64 = 0.5;
+    let mut cells = [8; D];
+    cells[0] = 24;
+    let push = Vector::from_fn(|axis, _| if axis == 0 { SPEED } else { 0.0 });
+    let glide = Move::Glide { velocity: push, from: 0.0, until: 9.0 };
+    let mut face = Vector::<D>::zeros();
+    face[0] = 0.213;
+    let piston = Solid::new("piston", Shape::half_space(face, push), Motion::new(vec![glide]));
+    let mut tank = Tank::<D>::new(cells, 0.05, vec![piston]);
+    tank.fill(|_| -0.1);
+    let solved = tank.project();
+    assert!(solved.info.converged, "{D}D: {:?}", solved.info);
+    // The piston ends in the fifth cell of every row.
+    let (rows, liquid) = (8f64.powi(D as i32 - 1), tank.liquid().len() as f64);
+    assert_eq!(liquid, rows * 20.0, "{D}D");
+    let mut partial = Vec::new();
+    let [most, mean] = pressure::divergence(&tank.problem(), &tank.projection, &tank.velocity, &mut partial);
+    let expected = SPEED / 20.0 / 0.05;
+    assert!((most / expected - 1.0).abs() < 1e-4, "{D}D: {most} and not {expected}");
+    assert!((mean / expected - 1.0).abs() < 1e-4, "{D}D: {mean} and not {expected}");
+}
+
+#[test]
+fn an_impossible_squeeze_is_shared_2d() {
+    an_impossible_squeeze_is_shared::<2>();
+}
+
+#[test]
+fn an_impossible_squeeze_is_shared_3d() {
+    an_impossible_squeeze_is_shared::<3>();
 }
 
 fn the_volume_correction_gets_its_outflow<const D: usize>() {

@@ -73,6 +73,29 @@ fn a_source_fills_and_a_drain_empties_3d() {
     a_source_fills_and_a_drain_empties::<3>();
 }
 
+/// What a drain took must not come back as volume to be made up for.
+fn a_drain_takes_liquid_for_good<const D: usize>() {
+    let mut setup = tank([1.0; D], 24, vec![corner_box([0.0, 0.0], [1.0, 0.5], 1.0)]);
+    let half = corner_box([0.5, -0.1], [1.1, 1.0], 1.0);
+    setup.drains.push(Drain { shape: half, from: 0.05, until: 0.06 });
+    setup.params.min_substeps = 4;
+    let mut simulation = Simulation::new(&setup).expect("it starts");
+    let before = advance(&mut simulation, 1.0 / 30.0).liquid.volume;
+    let after = (0..45).map(|_| advance(&mut simulation, 1.0 / 30.0)).last().expect("many frames");
+    let left = after.liquid.volume / before;
+    assert!((left - 0.5).abs() < 0.03, "{D}D: half was taken, {:.1} % are there", 100.0 * left);
+}
+
+#[test]
+fn a_drain_takes_liquid_for_good_2d() {
+    a_drain_takes_liquid_for_good::<2>();
+}
+
+#[test]
+fn a_drain_takes_liquid_for_good_3d() {
+    a_drain_takes_liquid_for_good::<3>();
+}
+
 /// A piston as high as the tank halves the length that the water has.
 fn a_moving_wall_pushes_the_water<const D: usize>() {
     let mut size = [0.5; D];
