@@ -27,7 +27,7 @@ use crate::runner::RunError;
 use args::{Arguments, Command};
 
 /// How long work may take to notice Ctrl-C before it is cut short.
-const PATIENCE: Duration = Duration::from_millis(250);
+const PATIENCE: Duration = Duration::from_millis(150);
 
 /// Finished frames, for the closing words of a run that is cut short.
 static FRAMES: AtomicUsize = AtomicUsize::new(0);
