@@ -21,7 +21,7 @@ build: system-packages toolchain ## compile
 	cargo build $(CARGO_FLAGS)
 
 # SCENE:CELLS:FRAME of every picture.
-PICTURES := dam_break:96:44 splash_tank:96:18 ball_in_circle_2d:256:20
+PICTURES := dam_break:96:44 splash_tank:96:18 ball_in_circle_2d:256:18
 
 pictures: build ## simulate and draw the pictures in docs/images/ anew (minutes)
 	@mkdir -p docs/images

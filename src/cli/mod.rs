@@ -13,16 +13,26 @@ mod summary;
 mod system;
 mod table;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use clap::Parser;
 use clap::error::ErrorKind;
 
+use crate::export::exit_cleanly;
 use crate::runner::RunError;
 use args::{Arguments, Command};
+
+/// How long work may take to notice Ctrl-C before it is cut short.
+const PATIENCE: Duration = Duration::from_millis(150);
+
+/// Finished frames, for the closing words of a run that is cut short.
+static FRAMES: AtomicUsize = AtomicUsize::new(0);
+/// Someone has taken it on to say the closing words.
+static CLOSING: AtomicBool = AtomicBool::new(false);
 
 /// Why a command did not end well.
 #[derive(Debug)]
@@ -62,6 +72,10 @@ pub fn main() -> ExitCode {
             _ => Err(Failure::Input(one_line(&error))),
         },
     };
+    if CLOSING.swap(true, Ordering::Relaxed) {
+        // Ctrl-C came first and is about to end everything.
+        std::thread::sleep(Duration::from_secs(60));
+    }
     match done {
         Ok(()) | Err(Failure::Unread) => ExitCode::SUCCESS,
         Err(Failure::Input(message)) => complain(&message, 2),
@@ -89,11 +103,25 @@ fn dispatch(command: Option<Command>) -> Result<(), Failure> {
     }
 }
 
-/// A flag that Ctrl-C (and a polite kill) raises.
+/// A flag that Ctrl-C (and a polite kill) raises. Work that is in the middle of something long, such as filling a large
+/// grid for the first time, is cut short a moment later.
 fn stop_on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&stop);
-    ctrlc::set_handler(move || raised.store(true, Ordering::Relaxed))
+    let handler = move || {
+        raised.store(true, Ordering::Relaxed);
+        std::thread::sleep(PATIENCE);
+        if !CLOSING.swap(true, Ordering::Relaxed) {
+            exit_cleanly(130, || {
+                if io::stderr().is_terminal() {
+                    // The progress bar keeps its line.
+                    let _ = writeln!(io::stderr());
+                }
+                complain(&format!("stopped after frame {}", FRAMES.load(Ordering::Relaxed)), 130);
+            });
+        }
+    };
+    ctrlc::set_handler(handler)
         .map_err(|error| Failure::Work(format!("could not listen for Ctrl-C: {error}")))?;
     Ok(stop)
 }

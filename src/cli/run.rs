@@ -1,14 +1,14 @@
 //! `glug run`.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::args::RunArguments;
 use super::outputs::Outputs;
 use super::progress::Progress;
 use super::seam;
 use super::summary::Summary;
-use super::{Failure, print, thread_count};
+use super::{FRAMES, Failure, print, thread_count};
 use crate::runner::{Frame, Outcome, Runner, Watch};
 
 struct Watcher {
@@ -22,6 +22,7 @@ impl Watch for Watcher {
         let outcome = self.outputs.write(frame)?;
         if outcome == Outcome::Finished {
             self.summary.add(frame.report);
+            FRAMES.store(self.summary.frames(), Ordering::Relaxed);
             self.progress.frame(frame.report);
         }
         Ok(outcome)

@@ -1,14 +1,14 @@
 //! `glug system`.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::args::SystemArguments;
 use super::outputs::{named, prepare_folder};
 use super::progress::Progress;
 use super::seam;
 use super::table::grouped;
-use super::{Failure, print, thread_count};
+use super::{FRAMES, Failure, print, thread_count};
 use crate::export::{SystemMeta, write_system};
 use crate::runner::{AnySolver, Frame, Outcome, Runner, Watch};
 use crate::sim::FrameReport;
@@ -21,6 +21,7 @@ struct Last {
 impl Watch for Last {
     fn frame<const D: usize>(&mut self, frame: &Frame<'_, D>) -> std::io::Result<Outcome> {
         self.report = frame.report.clone();
+        FRAMES.store(self.report.frame, Ordering::Relaxed);
         self.progress.frame(frame.report);
         Ok(Outcome::Finished)
     }

@@ -3,6 +3,27 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The hidden names of all unfinished files. Whoever holds it keeps files from taking their names and lines from
+/// being added.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+pub(super) fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends the process at once, whatever its threads are doing: removes unfinished files, calls `last`, and exits with
+/// a code. Everything that bears its name is whole.
+pub fn exit_cleanly(code: i32, last: impl FnOnce()) -> ! {
+    let unfinished = unfinished();
+    for partial in unfinished.iter() {
+        // Best effort: nobody is left to tell.
+        let _ = fs::remove_file(partial);
+    }
+    last();
+    std::process::exit(code)
+}
 
 /// A file that takes its name only at [`Self::commit`]; until then it grows under a hidden name beside it, and
 /// dropping it removes that.
@@ -10,7 +31,7 @@ use std::path::{Path, PathBuf};
 pub struct AtomicFile {
     target: PathBuf,
     partial: PathBuf,
-    /// `None` once committed.
+    /// `None` once complete.
     file: Option<BufWriter<File>>,
 }
 
@@ -19,24 +40,32 @@ impl AtomicFile {
     pub fn create(target: &Path) -> io::Result<Self> {
         let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
         let partial = target.with_file_name(format!(".{name}.partial-{}", std::process::id()));
+        let mut unfinished = unfinished();
         let file = Some(BufWriter::with_capacity(1 << 18, File::create(&partial)?));
+        unfinished.push(partial.clone());
         Ok(AtomicFile { target: target.to_owned(), partial, file })
     }
 
     /// Gives the file its name, replacing an older one.
-    pub fn commit(mut self) -> io::Result<()> {
-        if let Some(file) = self.file.take() {
-            let renamed = file.into_inner().map_err(|error| error.into_error()).and_then(|file| {
-                drop(file);
-                fs::rename(&self.partial, &self.target)
-            });
-            if renamed.is_err() {
-                // Best effort: the error that matters is the one returned.
-                let _ = fs::remove_file(&self.partial);
+    pub fn commit(self) -> io::Result<()> {
+        Self::commit_all(vec![self])
+    }
+
+    /// Gives files their names once all of them are complete.
+    pub fn commit_all(mut files: Vec<AtomicFile>) -> io::Result<()> {
+        for file in &mut files {
+            if let Some(buffer) = file.file.take() {
+                buffer.into_inner().map_err(|error| error.into_error())?;
             }
-            renamed?;
         }
-        Ok(())
+        let mut unfinished = unfinished();
+        let named = files.iter().try_for_each(|file| {
+            fs::rename(&file.partial, &file.target)?;
+            unfinished.retain(|partial| *partial != file.partial);
+            Ok(())
+        });
+        drop(unfinished); // Files take the list again when they are dropped.
+        named
     }
 }
 
@@ -52,7 +81,9 @@ impl Write for AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        if self.file.take().is_some() {
+        let mut unfinished = unfinished();
+        if let Some(index) = unfinished.iter().position(|partial| *partial == self.partial) {
+            unfinished.swap_remove(index);
             // Nobody is left to tell; a stray hidden file does no harm.
             let _ = fs::remove_file(&self.partial);
         }

@@ -10,7 +10,7 @@ mod particles;
 mod stats;
 mod system;
 
-pub use atomic::{AtomicFile, probe_folder};
+pub use atomic::{AtomicFile, exit_cleanly, probe_folder};
 pub use image::{Picture, View, draw};
 pub use mesh::{write_obj, write_ply};
 pub use particles::write_particles;

@@ -24,6 +24,7 @@ impl StatsWriter {
     pub fn write(&mut self, report: &FrameReport) -> io::Result<()> {
         let mut line = serde_json::to_vec(report)?;
         line.push(b'\n');
+        let _whole = super::atomic::unfinished();
         if let Err(error) = self.file.write_all(&line) {
             // A full disk may have taken a part of the line; the error to report is the first one.
             let _ = self.file.set_len(self.length);

@@ -59,9 +59,7 @@ pub fn write_system(
     }
     serde_json::to_writer_pretty(&mut *about, meta)?;
     writeln!(about)?;
-    for file in open {
-        file.commit()?;
-    }
+    AtomicFile::commit_all(open)?;
     Ok(files.to_vec())
 }
 
