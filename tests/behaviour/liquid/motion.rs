@@ -10,7 +10,7 @@ use super::pool::{Pool, random};
 fn error_after_one_turn<const D: usize>(steps: usize) -> f64 {
     let mut pool = Pool::<D>::new([32; D], 0.1, Vec::new());
     for i in 0..200 {
-        let angle = 6.28 * random(1, i) as f64;
+        let angle = std::f64::consts::TAU * random(1, i) as f64;
         let radius = 2.0 + 5.0 * random(2, i) as f64;
         let mut x = [16.0; D];
         x[0] += (radius * angle.cos()) as f32;

@@ -46,7 +46,7 @@ impl<const D: usize> Pool<D> {
         self.mask.iter_mut().for_each(|mask| mask.bits.resize(slots));
     }
 
-    pub fn to_grid(&mut self) {
+    pub fn transfer_to_grid(&mut self) {
         let Pool { particles, blocks, sorter, velocity, weight, mask, .. } = self;
         liquid::particles_to_grid(
             particles,

@@ -29,7 +29,7 @@ fn affine_transfers_keep_a_linear_field<const D: usize>() {
         }
     }
     let before = pool.particles.clone();
-    pool.to_grid();
+    pool.transfer_to_grid();
     // Spoil the particles: all must come back from the grid.
     pool.particles.velocity.iter_mut().for_each(|v| *v = [9.0; D]);
     let grid = pool.velocity.clone();
@@ -76,7 +76,7 @@ fn the_grid_gets_all_momentum_and_no_more<const D: usize>() {
         }
     }
     pool.sort();
-    pool.to_grid();
+    pool.transfer_to_grid();
     for axis in 0..D {
         let (mut weight, mut momentum) = (0.0, 0.0);
         for &slot in pool.blocks.slots().as_slice() {
@@ -110,7 +110,7 @@ fn flip_keeps_what_the_grid_did_not_change<const D: usize>() {
         pool.particles.velocity[i] = std::array::from_fn(|k| random(k as u64, i as u64) - 0.5);
     }
     pool.sort();
-    pool.to_grid();
+    pool.transfer_to_grid();
     let before = pool.velocity.clone();
     let own = pool.particles.velocity.clone();
     // Uniform gravity on the grid.
