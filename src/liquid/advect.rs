@@ -10,12 +10,17 @@ use crate::math::{Real, Vector, power};
 use super::kernel::{LANES, Lanes, lane_sample, load_lanes};
 use super::{CellRanges, Particles};
 
-/// Cells a particle may cross in one substep; the step size keeps to it.
-pub const MOST_CELLS: f64 = 3.0;
+/// Cells a particle may cross in one substep; the step size keeps to it. Blocks are stored four cells around every
+/// particle, and velocities extrapolated as far.
+pub const MOST_CELLS: f64 = 3.5;
 
-/// Room for a particle's way (three cells) and for the interpolation at its end.
+/// Room for the last point where a velocity is looked up, three quarters of the way, and for the interpolation there.
 const HALO: Halo = Halo::new(4);
 const MOST: usize = halo_cells(HALO, 3);
+
+/// Room for the end of the way, where wall distances are looked up.
+const WALLS: Halo = Halo::new(5);
+const MOST_CORNERS: usize = halo_cells(WALLS, 3).next_power_of_two();
 
 /// Distance kept from solids, cells: just enough not to be caught by rounding.
 const SKIN: f32 = 0.02;
@@ -125,8 +130,8 @@ pub fn collide<const D: usize>(
         if range.is_empty() || boundary.nearness(slot) == Nearness::Clear && !sides.reach(blocks, slot) {
             return;
         }
-        let mut corner = [0f32; MOST];
-        load_halo(blocks, &boundary.corner, slot, HALO, &mut corner);
+        let mut corner = [0f32; MOST_CORNERS];
+        load_halo(blocks, &boundary.corner, slot, WALLS, &mut corner);
         // SAFETY: blocks have disjoint ranges of particles.
         let (position, velocity) = unsafe {
             (
@@ -158,8 +163,12 @@ pub fn collide<const D: usize>(
 
 /// Wall distances of up to eight particles; those of dead ones mean nothing.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+avx2+fma", "x86_64+avx2+fma"))]
-fn wall_distances<const D: usize>(corner: &[f32; MOST], position: &[[f32; D]], first: &[f32; D]) -> Lanes {
-    let (low, high) = (-(HALO.margin as f32), (HALO.side - HALO.margin) as f32 - 1.001);
+fn wall_distances<const D: usize>(
+    corner: &[f32; MOST_CORNERS],
+    position: &[[f32; D]],
+    first: &[f32; D],
+) -> Lanes {
+    let (low, high) = (-(WALLS.margin as f32), (WALLS.side - WALLS.margin) as f32 - 1.001);
     let mut x = load_lanes(position, first);
     for x in &mut x {
         for x in x {
@@ -167,12 +176,12 @@ fn wall_distances<const D: usize>(corner: &[f32; MOST], position: &[[f32; D]], f
             *x = if *x > low { if *x < high { *x } else { high } } else { low };
         }
     }
-    lane_sample(corner, &x, D, HALO)
+    lane_sample(corner, &x, D, WALLS)
 }
 
 /// Moves a particle to the wall's surface and takes away the velocity that drove it in.
 fn push_out<const D: usize>(
-    corner: &[f32; MOST],
+    corner: &[f32; MOST_CORNERS],
     position: &mut [f32; D],
     velocity: &mut [f32; D],
     first: &[f32; D],
@@ -195,18 +204,18 @@ fn push_out<const D: usize>(
 
 /// Interpolated wall distance and its normalised gradient at a point given in cells from the block's low corner.
 #[inline]
-fn distance_and_normal<const D: usize>(corner: &[f32; MOST], x: &[f32; D]) -> (f32, [f32; D]) {
+fn distance_and_normal<const D: usize>(corner: &[f32; MOST_CORNERS], x: &[f32; D]) -> (f32, [f32; D]) {
     let (mut base, mut fraction) = (0, [0.0; D]);
     for k in 0..D {
-        let shifted = (x[k] + HALO.margin as f32).clamp(0.0, HALO.side as f32 - 1.001);
+        let shifted = (x[k] + WALLS.margin as f32).clamp(0.0, WALLS.side as f32 - 1.001);
         let low = shifted as i32 as usize;
         fraction[k] = shifted - low as f32;
-        base += low * HALO.stride(k);
+        base += low * WALLS.stride(k);
     }
     let (mut value, mut gradient) = (0.0, [0.0; D]);
     for c in 0..power(2, D) {
         let high = |k: usize| c & (1 << k) != 0;
-        let sample = corner[base + (0..D).filter(|&k| high(k)).map(|k| HALO.stride(k)).sum::<usize>()];
+        let sample = corner[base + (0..D).filter(|&k| high(k)).map(|k| WALLS.stride(k)).sum::<usize>()];
         let weight = |k: usize| if high(k) { fraction[k] } else { 1.0 - fraction[k] };
         value += sample * (0..D).map(weight).product::<f32>();
         for k in 0..D {

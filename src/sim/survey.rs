@@ -1,8 +1,10 @@
 //! Measuring the state for the statistics.
 
-use crate::grid::{Field, SIDE, sum_over_blocks};
+use rayon::prelude::*;
+
+use crate::grid::{Halo, SIDE, halo_cells, load_halo};
 use crate::liquid::{self, Particles};
-use crate::math::{Real, power, unflatten};
+use crate::math::{Real, unflatten};
 use crate::pressure::{self, Label};
 
 use super::{CellCounts, Divergence, FrameReport, LiquidReport, Params, State};
@@ -33,7 +35,7 @@ pub(super) fn survey<const D: usize>(
         particles: state.particles.position.iter().filter(|x| Particles::is_alive(x)).count(),
         cells: count_cells(state),
         divergence: Divergence { max: max * dt, rms: rms * dt },
-        liquid: survey_liquid(state, params, partial),
+        liquid: survey_liquid(state, params),
         ..FrameReport::default()
     }
 }
@@ -53,60 +55,67 @@ fn count_cells<const D: usize>(state: &State<D>) -> CellCounts {
     counts
 }
 
-fn survey_liquid<const D: usize>(state: &State<D>, params: &Params, partial: &mut Vec<f64>) -> LiquidReport {
+/// Sums over the liquid in one block: volume in cells, its moment along each axis in metres, and squared speed.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    cells: f64,
+    moment: [f64; 3],
+    speed_squared: f64,
+}
+
+fn survey_liquid<const D: usize>(state: &State<D>, params: &Params) -> LiquidReport {
     let grid = *state.blocks.grid();
-    let blocks = &state.blocks;
-    // Sums something over the liquid, cell by cell, weighted by the share that is liquid.
-    let sum = |partial: &mut Vec<f64>, of: &(dyn Fn(usize, [usize; D], usize) -> f64 + Sync)| {
-        sum_over_blocks(blocks.slots(), partial, |slot| {
-            let mut shares = [0f32; SIDE * SIDE * SIDE];
-            let shares = &mut shares[..state.surface.block_len()];
-            liquid::liquid_shares(blocks, &state.boundary, &state.surface, slot, shares);
-            let wet = shares.iter().enumerate().filter(|(_, share)| **share > 0.0);
-            wet.map(|(local, &share)| share as f64 * of(slot, unflatten::<D>(local, SIDE), local)).sum()
-        })
-    };
-    let cells = sum(partial, &|_, _, _| 1.0);
-    let volume = cells * grid.cell_volume();
-    let centroid: Vec<f64> = (0..D)
-        .map(|axis| {
-            let moment = sum(partial, &|slot, cell, _| {
-                (blocks.first_cell(slot)[axis] as f64 + cell[axis] as f64 + 0.5) * grid.dx
-            });
-            moment / cells.max(1e-300)
-        })
-        .collect();
-    let square = |field: &Field<f32>, slot: usize, cell: [usize; D], local: usize, axis: usize| {
-        // The mean of the squares at the cell's two faces.
-        let low = field.block(slot)[local] as f64;
-        let high = if cell[axis] + 1 < SIDE {
-            field.block(slot)[local + power(SIDE, axis)] as f64
-        } else {
-            let next = blocks.beside(slot, axis, crate::math::Side::High) as usize;
-            field.block(next)[local - (SIDE - 1) * power(SIDE, axis)] as f64
-        };
-        0.5 * (low * low + high * high)
-    };
-    let speed_squared = sum(partial, &|slot, cell, local| {
-        (0..D).map(|axis| square(&state.velocity[axis], slot, cell, local, axis)).sum()
+    // Collected in order, so that the sums are the same for any number of threads.
+    let blocks: Vec<Sums> =
+        state.blocks.slots().as_slice().par_iter().map(|&slot| survey_block(state, slot as usize)).collect();
+    let total = blocks.iter().fold(Sums::default(), |sum, block| Sums {
+        cells: sum.cells + block.cells,
+        moment: std::array::from_fn(|k| sum.moment[k] + block.moment[k]),
+        speed_squared: sum.speed_squared + block.speed_squared,
     });
-    let mass_per_cell = params.density * grid.cell_volume();
-    let fastest = state
-        .particles
-        .velocity
-        .iter()
-        .zip(&state.particles.position)
-        .filter(|(_, x)| Particles::is_alive(x))
-        .map(|(v, _)| v.iter().map(|v| v * v).sum::<f32>())
-        .fold(0f32, f32::max);
-    let front =
-        state.particles.position.iter().filter(|x| Particles::is_alive(x)).map(|x| x[0]).fold(0f32, f32::max);
+    let volume = total.cells * grid.cell_volume();
+    let centroid: Vec<f64> = (0..D).map(|k| total.moment[k] / total.cells.max(1e-300)).collect();
+    let largest = |of: fn(&[f32; D], &[f32; D]) -> f32| {
+        let particles = state.particles.position.par_iter().zip(&state.particles.velocity).with_min_len(4096);
+        particles.filter(|(x, _)| Particles::is_alive(x)).map(|(x, v)| of(x, v)).reduce(|| 0.0, f32::max)
+            as f64
+    };
     LiquidReport {
         volume,
-        kinetic_energy: 0.5 * mass_per_cell * speed_squared,
+        kinetic_energy: 0.5 * params.density * grid.cell_volume() * total.speed_squared,
         potential_energy: params.density * volume * params.gravity * centroid[1],
-        max_speed: fastest.sqrt() as f64,
-        front: front as f64 * grid.dx,
+        max_speed: largest(|_, v| v.iter().map(|v| v * v).sum()).sqrt(),
+        front: largest(|x, _| x[0]) * grid.dx,
         centroid,
     }
 }
+
+fn survey_block<const D: usize>(state: &State<D>, slot: usize) -> Sums {
+    let (blocks, dx) = (&state.blocks, state.blocks.grid().dx);
+    let mut shares = [0f32; SIDE * SIDE * SIDE];
+    let shares = &mut shares[..state.surface.block_len()];
+    liquid::liquid_shares(blocks, &state.boundary, &state.surface, slot, shares);
+    let mut sums = Sums::default();
+    if shares.iter().all(|&share| share == 0.0) {
+        return sums;
+    }
+    let first = blocks.first_cell(slot);
+    let mut faces = [[0f32; halo_cells(HALO, 3)]; D];
+    for axis in 0..D {
+        load_halo(blocks, &state.velocity[axis], slot, HALO, &mut faces[axis]);
+    }
+    for (local, &share) in shares.iter().enumerate().filter(|(_, share)| **share > 0.0) {
+        let (cell, share) = (unflatten::<D>(local, SIDE), share as f64);
+        let at = HALO.index(cell.map(|c| c as i32));
+        sums.cells += share;
+        for axis in 0..D {
+            sums.moment[axis] += share * (first[axis] as f64 + cell[axis] as f64 + 0.5) * dx;
+            // The mean of the squares at the cell's two faces.
+            let (low, high) = (faces[axis][at] as f64, faces[axis][at + HALO.stride(axis)] as f64);
+            sums.speed_squared += share * 0.5 * (low * low + high * high);
+        }
+    }
+    sums
+}
+
+const HALO: Halo = Halo::new(1);
