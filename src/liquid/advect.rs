@@ -8,6 +8,7 @@ use crate::grid::{Blocks, Field, Grid, Halo, halo_cells, load_halo};
 use crate::math::{Real, Vector, power};
 
 use super::kernel::{LANES, Lanes, lane_sample, load_lanes};
+use super::shared::SharedOut;
 use super::{CellRanges, Particles};
 
 /// Cells a particle may cross in one substep; the step size keeps to it. Blocks are stored four cells around every
@@ -52,11 +53,6 @@ pub fn advect<const D: usize>(
         advect_block(position, first_cell, &faces, cells_per_speed);
     });
 }
-
-/// An array written by several threads in disjoint ranges.
-struct SharedOut<T>(*mut T);
-// SAFETY: used in disjoint ranges only.
-unsafe impl<T: Send> Sync for SharedOut<T> {}
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+avx2+fma", "x86_64+avx2+fma"))]
 fn advect_block<const D: usize>(

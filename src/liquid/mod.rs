@@ -7,6 +7,7 @@ mod extrapolate;
 mod kernel;
 mod particles;
 mod reseed;
+mod shared;
 mod sort;
 mod surface;
 mod transfer;

@@ -12,6 +12,7 @@ use crate::grid::{Activation, Blocks, Field, SIDE, VOID, block_cells};
 use crate::math::{Real, power, unflatten};
 
 use super::Particles;
+use super::shared::SharedOut;
 
 /// Where the particles of each block and cell are, after a sort.
 #[derive(Clone, Debug)]
@@ -265,11 +266,6 @@ impl<const D: usize> Default for Sorter<D> {
         Self::new()
     }
 }
-
-/// A pointer that threads write through, each at places of its own.
-struct SharedOut<T>(*mut T);
-// SAFETY: every use writes disjoint places (see there).
-unsafe impl<T: Send> Sync for SharedOut<T> {}
 
 fn gather<T: Copy + Send + Sync>(order: &[u32], from: &[T], to: &mut [T]) {
     const GRAIN: usize = 4096;

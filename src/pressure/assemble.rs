@@ -2,8 +2,9 @@
 
 use crate::geometry::{Boundary, Nearness, Walls};
 use crate::grid::{Blocks, Field, Halo, SIDE, block_cells, for_each_block, halo_cells, load_halo};
-use crate::math::{Real, Vector, power, unflatten};
+use crate::math::{Real, power, unflatten};
 
+use super::walls::face_velocity;
 use super::{Label, Projection};
 
 /// What a projection is about.
@@ -48,11 +49,7 @@ pub(super) fn wall_velocity<const D: usize>(
     if problem.boundary.nearness(slot) != Nearness::Moving {
         return 0.0;
     }
-    let (first, dx) = (problem.blocks.first_cell(slot), problem.blocks.grid().dx);
-    let x = Vector::from_fn(|k, _| {
-        ((first[k] + cell[k] as i32) as Real + if k == axis { 0.0 } else { 0.5 }) * dx
-    });
-    problem.walls.velocity(&x, problem.time)[axis]
+    face_velocity(problem.blocks, problem.walls, slot, cell, axis, problem.time)
 }
 
 /// Fills links, grounds and right-hand side of every block that holds liquid.

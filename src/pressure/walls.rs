@@ -25,7 +25,9 @@ pub fn stop_at_walls<const D: usize>(
                 for x in (0..SIDE).filter(|x| bits & (1 << x) != 0) {
                     let local = row * SIDE + x;
                     velocity[local] = match nearness {
-                        Nearness::Moving => wall_velocity(blocks, walls, slot, local, axis, time),
+                        Nearness::Moving => {
+                            face_velocity(blocks, walls, slot, unflatten(local, SIDE), axis, time) as f32
+                        }
                         _ => 0.0,
                     };
                 }
@@ -34,18 +36,19 @@ pub fn stop_at_walls<const D: usize>(
     });
 }
 
-fn wall_velocity<const D: usize>(
+/// Velocity of the walls at the centre of a low face of a cell, along the face's axis.
+pub(super) fn face_velocity<const D: usize>(
     blocks: &Blocks<D>,
     walls: &Walls<D>,
     slot: usize,
-    local: usize,
+    cell: [usize; D],
     axis: usize,
     time: Real,
-) -> f32 {
-    let (first, cell) = (blocks.first_cell(slot), unflatten::<D>(local, SIDE));
+) -> Real {
+    let first = blocks.first_cell(slot);
     let x = Vector::from_fn(|k, _| {
         let half = if k == axis { 0.0 } else { 0.5 };
         ((first[k] + cell[k] as i32) as Real + half) * blocks.grid().dx
     });
-    walls.velocity(&x, time)[axis] as f32
+    walls.velocity(&x, time)[axis]
 }

@@ -93,15 +93,7 @@ pub fn prepare<const D: usize>(
     // That pressure belongs to no step: the first real solve starts from none.
     state.projection.forget_pressure();
     extrapolate(state, scratch)?;
-    let ranges = &state.sorter.ranges;
-    liquid::grid_to_particles(
-        &mut state.particles,
-        ranges,
-        &state.blocks,
-        &state.velocity,
-        &scratch.before,
-        params.flip as f32,
-    );
+    grid_to_particles(state, params, scratch);
     Ok(())
 }
 
@@ -253,11 +245,7 @@ fn largest<const D: usize>(slots: &Slots, velocity: &[Field<f32>; D], partial: &
     partial.iter().fold(0.0, |most, &block| if block <= most { most } else { block })
 }
 
-fn transfer_to_particles<const D: usize>(
-    state: &mut State<D>,
-    params: &Params,
-    scratch: &mut Scratch<D>,
-) -> Reseeded {
+fn grid_to_particles<const D: usize>(state: &mut State<D>, params: &Params, scratch: &Scratch<D>) {
     let ranges = &state.sorter.ranges;
     liquid::grid_to_particles(
         &mut state.particles,
@@ -267,6 +255,15 @@ fn transfer_to_particles<const D: usize>(
         &scratch.before,
         params.flip as f32,
     );
+}
+
+fn transfer_to_particles<const D: usize>(
+    state: &mut State<D>,
+    params: &Params,
+    scratch: &mut Scratch<D>,
+) -> Reseeded {
+    grid_to_particles(state, params, scratch);
+    let ranges = &state.sorter.ranges;
     if !params.reseed {
         return Reseeded::default();
     }
