@@ -15,7 +15,9 @@ pub use params::{
     Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, Preconditioner, param, params_table,
     set_param,
 };
-pub use report::{CellCounts, Divergence, FrameReport, LiquidReport, SolveReport, TileCounts, UnknownCounts};
+pub use report::{
+    BubbleReport, CellCounts, Divergence, FrameReport, LiquidReport, SolveReport, TileCounts, UnknownCounts,
+};
 pub use setup::{Drain, Flow, LiquidBody, Setup, Source};
 pub use simulation::{MemoryReport, SimError, Simulation};
 pub use state::{Scratch, State};

@@ -34,8 +34,8 @@ pub struct FrameReport {
     pub divergence: Divergence,
     /// The liquid as a whole.
     pub liquid: LiquidReport,
-    /// Bubbles: none in the free-surface model.
-    pub bubbles: Vec<serde_json::Value>,
+    /// Connected air regions, the outside air among them.
+    pub bubbles: Vec<BubbleReport>,
     /// Affine tiles.
     pub tiles: TileCounts,
     /// Rigid bodies.
@@ -107,6 +107,35 @@ pub struct LiquidReport {
     pub centroid: Vec<f64>,
     /// Largest coordinate reached by liquid along x, metres: a dam break's front.
     pub front: f64,
+}
+
+/// One connected region of air.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct BubbleReport {
+    /// Stays the same for as long as the bubble lives.
+    pub id: u64,
+    /// Measured now, m³ (m² in 2D).
+    pub volume: f64,
+    /// What it should be.
+    pub rest_volume: f64,
+    /// Metres.
+    pub centroid: Vec<f64>,
+    /// Rate of the centroid that the projected face velocities imply, m/s.
+    pub velocity: Vec<f64>,
+    /// Pa above the outside air; in a closed tank, above its largest bubble.
+    pub pressure: f64,
+    /// Net outflow through its surface after the last projection, m³/s (m²/s in 2D).
+    pub net_flux: f64,
+    /// Net outflow that the volume correction asked for, same units.
+    pub correction: f64,
+    /// Whether the projection kept its volume; otherwise it was a free surface at zero pressure.
+    pub constrained: bool,
+    /// Whether it touches a wall or a solid.
+    pub touches_solid: bool,
+    /// Whether it reaches an open side of the domain.
+    pub open: bool,
+    /// Whether it opened inside the liquid without a cause, and is being closed.
+    pub void: bool,
 }
 
 /// Affine tiles.
