@@ -3,6 +3,7 @@
 mod boundary;
 pub mod fraction;
 mod keyframes;
+mod label;
 mod mesh;
 mod motion;
 mod polygon;
@@ -12,6 +13,7 @@ mod surface;
 
 pub use boundary::{Boundary, FAR, Nearness, Walls, block_is_solid};
 pub use keyframes::{Interpolation, Keyframes, Placement};
+pub use label::{Label, label_cells};
 pub use mesh::{Mesh, MeshError};
 pub use motion::{Motion, Move, Pose};
 pub use polygon::{Polygon, PolygonError};

@@ -1,11 +1,11 @@
 //! Matrix and right-hand side.
 
-use crate::geometry::{Boundary, Nearness, Walls};
+use crate::geometry::{Boundary, Label, Nearness, Walls};
 use crate::grid::{Blocks, Field, Halo, SIDE, block_cells, for_each_block, halo_cells, load_halo};
 use crate::math::{Real, power, unflatten};
 
+use super::Projection;
 use super::walls::face_velocity;
-use super::{Label, Projection};
 
 /// What a projection is about.
 pub struct Problem<'a, const D: usize> {

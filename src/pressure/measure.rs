@@ -1,10 +1,11 @@
 //! How well a projection did.
 
+use crate::geometry::Label;
 use crate::grid::{Field, SIDE, load_halo, sum_over_blocks};
 use crate::math::{Real, unflatten};
 
 use super::assemble::{HALO, MOST, wall_velocity, wanted_outflow};
-use super::{Label, Problem, Projection};
+use super::{Problem, Projection};
 
 /// Largest and root-mean-square net outflow of the liquid cells, beyond what the volume correction asked for, per cell
 /// volume and second.

@@ -13,14 +13,12 @@
 //! cells), where `q = 0`. The same `θ` is used in matrix and update; otherwise the divergence would not vanish.
 
 mod assemble;
-mod label;
 mod measure;
 mod project;
 mod update;
 mod walls;
 
 pub use assemble::Problem;
-pub use label::{Label, label_cells};
 pub use measure::divergence;
 pub use project::{Projection, Solved, project};
 pub use walls::stop_at_walls;

@@ -3,14 +3,15 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use crate::geometry::Label;
 use crate::grid::{Field, Slots, block_cells};
 use crate::linear::{SharedNodes, SolveInfo, Solver, SolverParams, System};
 use crate::liquid::FaceMask;
 use crate::math::Real;
 
+use super::Problem;
 use super::assemble::assemble;
 use super::update::update_velocity;
-use super::{Label, Problem};
 
 /// The linear system of the last projection, its solution, and the memory to do the next one.
 pub struct Projection<const D: usize> {

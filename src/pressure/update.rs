@@ -1,12 +1,12 @@
 //! From pressures to velocities.
 
-use crate::geometry::Nearness;
+use crate::geometry::{Label, Nearness};
 use crate::grid::{Field, SIDE, for_each_block, load_halo};
 use crate::liquid::{FaceMask, mask_parts};
 use crate::math::{power, unflatten};
 
 use super::assemble::{HALO, MOST, theta};
-use super::{Label, Problem, Projection};
+use super::{Problem, Projection};
 
 /// Adds gravity and subtracts the pressure gradient on every open face that touches liquid, and marks those faces
 /// in `valid`. Other faces keep their values, unmarked.

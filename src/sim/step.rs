@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use crate::geometry::label_cells;
 use crate::grid::{Blocks, Field, Slots, for_each_block, sum_over_blocks};
 use crate::linear::{PreconditionerKind, SolverParams};
 use crate::liquid::{self, Bounds, FaceMask, Layout, Reseeded};
@@ -132,13 +133,7 @@ fn rebuild_surface<const D: usize>(state: &mut State<D>, params: &Params) {
 
 fn label<const D: usize>(state: &mut State<D>) {
     let projection = &mut state.projection;
-    pressure::label_cells(
-        &state.blocks,
-        &state.boundary,
-        &state.surface,
-        &mut projection.label,
-        &mut projection.live,
-    );
+    label_cells(&state.blocks, &state.boundary, &state.surface, &mut projection.label, &mut projection.live);
 }
 
 fn project<const D: usize>(

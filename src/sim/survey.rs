@@ -2,10 +2,11 @@
 
 use rayon::prelude::*;
 
+use crate::geometry::Label;
 use crate::grid::{Halo, SIDE, halo_cells, load_halo};
 use crate::liquid::{self, Particles};
 use crate::math::{Real, unflatten};
-use crate::pressure::{self, Label};
+use crate::pressure;
 
 use super::{CellCounts, Divergence, FrameReport, LiquidReport, Params, State};
 

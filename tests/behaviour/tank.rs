@@ -1,11 +1,11 @@
 //! A grid with walls and fields set by hand, for tests of single stages.
 
-use glug::geometry::{Boundary, Solid, Walls};
+use glug::geometry::{Boundary, Label, Solid, Walls, label_cells};
 use glug::grid::{Blocks, Field, Grid, SIDE, block_cells};
 use glug::linear::SolverParams;
 use glug::liquid::FaceMask;
 use glug::math::{Vector, unflatten};
-use glug::pressure::{self, Label, Problem, Projection, Solved};
+use glug::pressure::{self, Problem, Projection, Solved};
 
 /// Everything a projection needs, on a grid whose blocks are all active.
 pub struct Tank<const D: usize> {
@@ -141,7 +141,7 @@ impl<const D: usize> Tank<D> {
     /// Labels the cells.
     pub fn label_cells(&mut self) {
         let Tank { blocks, boundary, surface, projection, .. } = self;
-        pressure::label_cells(blocks, boundary, surface, &mut projection.label, &mut projection.live);
+        label_cells(blocks, boundary, surface, &mut projection.label, &mut projection.live);
     }
 
     /// Labels the cells and projects to a tight tolerance.

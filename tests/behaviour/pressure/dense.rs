@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use glug::geometry::Label;
 use glug::linear::assemble;
 use glug::math::{hash_unit, mix};
-use glug::pressure::Label;
 use nalgebra::{DMatrix, DVector};
 
 use crate::tank::{Face, Tank};

@@ -1,9 +1,9 @@
 //! What a projection keeps and what it passes on: divergence-free flow, rest, pistons; and the smallest and fullest
 //! domains.
 
-use glug::geometry::{Motion, Move, Shape, Solid};
+use glug::geometry::{Label, Motion, Move, Shape, Solid};
 use glug::math::{Vector, hash_unit, mix};
-use glug::pressure::{self, Label};
+use glug::pressure;
 
 use crate::tank::Tank;
 

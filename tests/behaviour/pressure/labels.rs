@@ -1,8 +1,8 @@
 //! What each cell is made of.
 
+use glug::geometry::Label;
 use glug::geometry::{Motion, Shape, Solid};
 use glug::math::{Vector, hash_unit, mix};
-use glug::pressure::Label;
 
 use crate::tank::Tank;
 

@@ -1,8 +1,9 @@
 //! What each cell is made of.
 
-use crate::geometry::{Boundary, Nearness};
 use crate::grid::{Blocks, Field, Halo, SIDE, Slots, for_each_block, halo_cells, load_halo};
 use crate::math::{power, unflatten};
+
+use super::{Boundary, Nearness};
 
 /// What a cell is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
