@@ -1,7 +1,7 @@
 //! Glug simulates liquids with bubbles on a staggered grid, in two and three dimensions from one source.
 //!
 //! A room (module) uses the rooms listed above it, never those below: `math`, `grid`, `linear`, `geometry`,
-//! `liquid`, `pressure`, `sim`, `scene`, `runner`, `export`, `cli`.
+//! `liquid`, `bubbles`, `pressure`, `sim`, `scene`, `runner`, `export`, `cli`.
 //!
 //! Paper keys used in comments:
 //! * `CBAR`: Goldade, Aanjaneya, Batty 2020, *Constraint Bubbles and Affine Regions*.
@@ -10,6 +10,7 @@
 //! * `FSCG`: Bridson, *Fluid Simulation for Computer Graphics*.
 //! * `ZB05`: Zhu, Bridson 2005, *Animating Sand as a Fluid*.
 
+pub mod bubbles;
 pub mod cli;
 pub mod export;
 pub mod geometry;

@@ -107,6 +107,7 @@ fn pool<const D: usize>(cells: usize) -> Setup<D> {
         liquids: vec![LiquidBody { shape: Shape::Box { min: Vector::zeros(), max }, flow: Flow::rest() }],
         sources: Vec::new(),
         drains: Vec::new(),
+        air_sources: Vec::new(),
         solids: Vec::new(),
         params: Params::default(),
     }

@@ -9,12 +9,14 @@
 //! A face carries the index of the cell on its positive side, a corner that of the cell at whose low end it is.
 
 mod blocks;
+mod chunks;
 mod extent;
 mod field;
 mod halo;
 mod sweep;
 
 pub use blocks::{Activation, Blocks, VOID};
+pub use chunks::{CHUNKS, for_each_block_collecting};
 pub use extent::Grid;
 pub use field::{Blockwise, Field, Parts};
 pub use halo::{Halo, halo_cells, load_halo};

@@ -79,15 +79,22 @@ impl<const D: usize> Sorter<D> {
         }
     }
 
-    /// Drops dead particles, activates the blocks around the living, and sorts by block and cell.
+    /// The place that each particle had in the list before the last sort.
+    pub fn origin(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Drops dead particles, activates the blocks around the living and those that are `needed` (places in the lookup
+    /// table), and sorts by block and cell.
     pub fn sort(
         &mut self,
         particles: &mut Particles<D>,
         blocks: &mut Blocks<D>,
         walls: &Walls<D>,
+        needed: &[u32],
         time: Real,
     ) {
-        self.find_blocks(particles, blocks, walls, time);
+        self.find_blocks(particles, blocks, walls, needed, time);
         self.ranges.start.resize(blocks.slot_count());
         self.ranges.block.clear();
         self.ranges.block.resize(blocks.slot_count(), [0; 2]);
@@ -113,6 +120,7 @@ impl<const D: usize> Sorter<D> {
         particles: &Particles<D>,
         blocks: &mut Blocks<D>,
         walls: &Walls<D>,
+        needed: &[u32],
         time: Real,
     ) {
         self.needs.resize_with(blocks.table_len(), || AtomicU32::new(0));
@@ -154,6 +162,9 @@ impl<const D: usize> Sorter<D> {
                     blocks.mark(&mut self.wanted, next);
                 }
             }
+        }
+        for &index in needed {
+            blocks.mark(&mut self.wanted, blocks.table_coords(index as usize));
         }
         blocks.activate(&self.wanted);
     }

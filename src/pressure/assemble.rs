@@ -1,7 +1,8 @@
 //! Matrix and right-hand side.
 
 use crate::geometry::{Boundary, Label, Nearness, Walls};
-use crate::grid::{Blocks, Field, Halo, SIDE, block_cells, for_each_block, halo_cells, load_halo};
+use crate::grid::{Blocks, Field, Halo, SIDE, block_cells, for_each_block_collecting, halo_cells, load_halo};
+use crate::linear::SharedLink;
 use crate::math::{Real, power, unflatten};
 
 use super::Projection;
@@ -20,10 +21,51 @@ pub struct Problem<'a, const D: usize> {
     /// Velocity that gravity adds in this step, m/s. Added here in double precision, so that a liquid at rest stays
     /// at rest to the solver's tolerance and not only to that of the stored velocities.
     pub impulse: [Real; D],
-    /// Net outflow asked of every cell that lies at least one cell below the surface, m/s: a volume correction.
-    pub expansion: Real,
+    /// What each connected region of air or liquid is to the projection.
+    pub roles: Roles<'a>,
     /// Simulated seconds.
     pub time: Real,
+}
+
+/// What the projection wants to know of the connected regions.
+#[derive(Clone, Copy)]
+pub struct Roles<'a> {
+    /// The region of every cell that is not solid.
+    pub region: &'a Field<u32>,
+    /// Per region: the unknown that all cells of an air region share (CBAR eq. 9), or [`FREE`].
+    pub node: &'a [u32],
+    /// Per region, net outflow asked for, m/s: by an air region as a whole, by a liquid in each of its cells that lies
+    /// at least one cell below the surface. These are volume corrections.
+    pub outflow: &'a [Real],
+    /// Per shared unknown: how many cells it stands for.
+    pub weight: &'a [Real],
+    /// Per shared unknown: a first guess of its scaled pressure.
+    pub guess: &'a [Real],
+}
+
+/// The node of air that is a free surface at zero pressure.
+pub const FREE: u32 = u32::MAX;
+
+impl Roles<'_> {
+    /// The unknown that an air cell's region shares, unless it is a free surface.
+    #[inline(always)]
+    pub(super) fn node_of(&self, region: u32) -> Option<usize> {
+        let node = self.node.get(region as usize).copied().unwrap_or(FREE);
+        (node != FREE).then_some(node as usize)
+    }
+
+    /// Whether all air is a free surface.
+    pub(super) fn all_free(&self) -> bool {
+        self.weight.is_empty()
+    }
+}
+
+/// What one chunk of blocks contributes to the bubbles' rows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shore {
+    links: Vec<SharedLink>,
+    /// Per bubble: flow into it, m/s times whole faces.
+    inflow: Vec<Real>,
 }
 
 pub(super) const HALO: Halo = Halo::new(1);
@@ -63,21 +105,88 @@ pub(super) fn assemble<const D: usize>(
     to.ground.resize(slots);
     to.ground_area.resize(slots);
     to.rhs.resize(slots);
+    let nodes = problem.roles.weight.len();
+    for shore in to.shores.iter_mut() {
+        shore.links.clear();
+        shore.inflow.clear();
+        shore.inflow.resize(nodes, 0.0);
+    }
     let label = &to.label;
     let parts =
         (to.link.each_mut().map(Field::parts), to.ground.parts(), to.ground_area.parts(), to.rhs.parts());
     // Blocks without liquid are cleared: neighbours read their links.
     let live = &to.live_flag;
-    for_each_block(problem.blocks.slots(), parts, |slot, (mut link, ground, area, rhs)| {
+    let slots = problem.blocks.slots();
+    for_each_block_collecting(slots, parts, &mut to.shores, |slot, (mut link, ground, area, rhs), shore| {
         ground.fill(0.0);
         area.fill(0.0);
+        if nodes > 0 && problem.boundary.nearness(slot) == Nearness::Moving {
+            sweep_air(problem, label, slot, shore);
+        }
         if !live[slot] {
             link.iter_mut().for_each(|link| link.fill(0.0));
             rhs.fill(0.0);
             return;
         }
-        assemble_block(problem, velocity, label, slot, &mut Rows { link: &mut link, ground, area, rhs });
+        assemble_block(
+            problem,
+            velocity,
+            label,
+            slot,
+            &mut Rows { link: &mut link, ground, area, rhs, shore },
+        );
     });
+    gather_bubbles(problem, to);
+}
+
+/// Brings the bubbles' rows together.
+fn gather_bubbles<const D: usize>(problem: &Problem<'_, D>, to: &mut Projection<D>) {
+    let roles = &problem.roles;
+    to.shared_links.clear();
+    to.shores.iter().for_each(|shore| to.shared_links.extend_from_slice(&shore.links));
+    to.shared.rebuild(roles.weight, &to.shared_links);
+    to.shared_rhs.clear();
+    to.shared_rhs.resize(roles.weight.len(), 0.0);
+    for shore in to.shores.iter() {
+        to.shared_rhs.iter_mut().zip(&shore.inflow).for_each(|(rhs, inflow)| *rhs += inflow);
+    }
+    for (region, &node) in roles.node.iter().enumerate().filter(|(_, node)| **node != FREE) {
+        to.shared_rhs[node as usize] += roles.outflow[region];
+    }
+    // A bubble that touches no liquid has no row.
+    for (node, rhs) in to.shared_rhs.iter_mut().enumerate() {
+        if to.shared.links(node).next().is_none() {
+            *rhs = 0.0;
+        }
+    }
+    to.shared_q.clear();
+    to.shared_q.extend_from_slice(roles.guess);
+}
+
+/// Adds the flow that moving walls push into the bubbles of one block (CBAR §4: the swept flux counts for air as it
+/// does for liquid).
+fn sweep_air<const D: usize>(problem: &Problem<'_, D>, label: &Field<Label>, slot: usize, shore: &mut Shore) {
+    let region = problem.roles.region.block(slot);
+    let mut open = [[1f32; MOST]; D];
+    for axis in 0..D {
+        load_halo(problem.blocks, &problem.boundary.open[axis], slot, HALO, &mut open[axis]);
+    }
+    for (local, _) in label.block(slot).iter().enumerate().filter(|(_, label)| **label == Label::Air) {
+        let Some(node) = problem.roles.node_of(region[local]) else { continue };
+        let cell = unflatten::<D>(local, SIDE);
+        let at = HALO.index(cell.map(|c| c as i32));
+        for axis in 0..D {
+            for high in [false, true] {
+                let share = open[axis][at + high as usize * HALO.stride(axis)];
+                if share < 1.0 {
+                    let mut place = cell;
+                    place[axis] += high as usize;
+                    let flux = (1.0 - share as f64) * wall_velocity(problem, slot, place, axis);
+                    shore.inflow[node] -= if high { flux } else { -flux };
+                }
+            }
+        }
+    }
 }
 
 /// One block's share of the system.
@@ -86,6 +195,7 @@ struct Rows<'r, 'f, const D: usize> {
     ground: &'r mut [f32],
     area: &'r mut [f32],
     rhs: &'r mut [f64],
+    shore: &'r mut Shore,
 }
 
 fn assemble_block<const D: usize>(
@@ -115,6 +225,11 @@ fn assemble_block<const D: usize>(
     }
     let mut distance = [0f32; MOST];
     load_halo(blocks, problem.surface, slot, HALO, &mut distance);
+    let has_bubbles = !problem.roles.all_free();
+    let mut region = [0u32; MOST];
+    if has_bubbles {
+        load_halo(blocks, problem.roles.region, slot, HALO, &mut region);
+    }
     rows.link.iter_mut().for_each(|link| link.fill(0.0));
     rows.rhs.fill(0.0);
     for local in 0..block_cells(D) {
@@ -135,8 +250,19 @@ fn assemble_block<const D: usize>(
                 if share > 0.0 {
                     flux += share as f64 * (faces[axis][face] as f64 + problem.impulse[axis]);
                     if labels[neighbour] == Label::Air {
-                        ground += share / theta(distance[at], distance[neighbour]);
-                        area += share;
+                        let link = share / theta(distance[at], distance[neighbour]);
+                        match problem.roles.node_of(region[neighbour]).filter(|_| has_bubbles) {
+                            Some(node) => {
+                                let cell = (slot * block_cells(D) + local) as u32;
+                                let node = node as u32;
+                                rows.shore.links.push(SharedLink { node, cell, link, area: share });
+                                rows.shore.inflow[node as usize] += if high { flux } else { -flux };
+                            }
+                            None => {
+                                ground += link;
+                                area += share;
+                            }
+                        }
                     }
                 }
                 if share < 1.0 {
@@ -161,7 +287,7 @@ fn expand<const D: usize>(
     label: &Field<Label>,
     rows: &mut Rows<'_, '_, D>,
 ) {
-    if problem.expansion != 0.0 {
+    if problem.roles.outflow.iter().any(|&outflow| outflow != 0.0) {
         for (local, rhs) in rows.rhs.iter_mut().enumerate() {
             *rhs += wanted_outflow(problem, label, slot, local);
         }
@@ -176,7 +302,11 @@ pub(super) fn wanted_outflow<const D: usize>(
     local: usize,
 ) -> Real {
     let deep = problem.surface.block(slot)[local] <= -problem.blocks.grid().dx as f32;
-    if deep && label.block(slot)[local] == Label::Liquid { problem.expansion } else { 0.0 }
+    if !deep || label.block(slot)[local] != Label::Liquid {
+        return 0.0;
+    }
+    let region = problem.roles.region.block(slot)[local];
+    problem.roles.outflow.get(region as usize).copied().unwrap_or(0.0)
 }
 
 /// The common case: liquid all around, no wall, no surface. The uniform impulse cancels.

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! with open share `w`, outward sign `s`, and `θ` the liquid share of the way to an air cell (1 between liquid
-//! cells), where `q = 0`. The same `θ` is used in matrix and update; otherwise the divergence would not vanish.
+//! cells), where `q = 0`, or, for the cells of a bubble that keeps its volume, where `q` is the one unknown that all of
+//! them share; its row is the sum of theirs (CBAR eq. 9). The same `θ` is used in matrix and update; otherwise the divergence would not vanish.
 
 mod assemble;
 mod measure;
@@ -18,7 +19,7 @@ mod project;
 mod update;
 mod walls;
 
-pub use assemble::Problem;
+pub use assemble::{FREE, Problem, Roles};
 pub use measure::divergence;
 pub use project::{Projection, Solved, project};
-pub use walls::stop_at_walls;
+pub use walls::{face_velocity, stop_at_walls};

@@ -4,13 +4,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use crate::geometry::Label;
-use crate::grid::{Field, Slots, block_cells};
-use crate::linear::{SharedNodes, SolveInfo, Solver, SolverParams, System};
+use crate::grid::{CHUNKS, Field, Slots, block_cells};
+use crate::linear::{SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System};
 use crate::liquid::FaceMask;
 use crate::math::Real;
 
 use super::Problem;
-use super::assemble::assemble;
+use super::assemble::{Shore, assemble};
 use super::update::update_velocity;
 
 /// The linear system of the last projection, its solution, and the memory to do the next one.
@@ -27,9 +27,12 @@ pub struct Projection<const D: usize> {
     /// Scaled pressure `p·dt/(ρ·dx)`: the last solution, and the next solve's first guess.
     pub q: Field<f64>,
     last_dt: Real,
-    shared: SharedNodes,
-    shared_rhs: Vec<f64>,
-    shared_q: Vec<f64>,
+    /// One node per bubble that keeps its volume, its right-hand side and its scaled pressure.
+    pub(super) shared: SharedNodes,
+    pub(super) shared_rhs: Vec<f64>,
+    pub(super) shared_q: Vec<f64>,
+    pub(super) shared_links: Vec<SharedLink>,
+    pub(super) shores: Box<[Shore; CHUNKS]>,
     solver: Solver<D>,
 }
 
@@ -40,6 +43,8 @@ pub struct Solved {
     pub info: SolveInfo,
     /// Liquid cells solved for.
     pub unknowns: usize,
+    /// Bubbles solved for.
+    pub bubbles: usize,
     /// Seconds to build the system.
     pub seconds_assemble: f64,
     /// Seconds to solve it, set-up included.
@@ -65,6 +70,8 @@ impl<const D: usize> Projection<D> {
             shared: SharedNodes::default(),
             shared_rhs: Vec::new(),
             shared_q: Vec::new(),
+            shared_links: Vec::new(),
+            shores: Box::new(std::array::from_fn(|_| Shore::default())),
             solver: Solver::new(),
         }
     }
@@ -93,7 +100,7 @@ impl<const D: usize> Projection<D> {
         blocks: &crate::grid::Blocks<D>,
         params: &SolverParams,
         repeats: usize,
-    ) -> (SolveInfo, Field<f64>) {
+    ) -> (SolveInfo, Field<f64>, Vec<f64>) {
         let mut solver = Solver::new();
         let params = SolverParams { warm_start: false, ..*params };
         let (mut rhs, mut q) = (self.rhs.clone(), self.q.clone());
@@ -110,12 +117,22 @@ impl<const D: usize> Projection<D> {
         accounts.sort_by(|a, b| {
             (a.seconds_setup + a.seconds_solve).total_cmp(&(b.seconds_setup + b.seconds_solve))
         });
-        (accounts[accounts.len() / 2].clone(), q)
+        (accounts[accounts.len() / 2].clone(), q, shared_q)
     }
 
     /// Right-hand side of that system.
     pub fn rhs(&self) -> &Field<f64> {
         &self.rhs
+    }
+
+    /// The part of it that belongs to the bubbles.
+    pub fn shared_rhs(&self) -> &[f64] {
+        &self.shared_rhs
+    }
+
+    /// The bubbles' scaled pressures.
+    pub fn shared_q(&self) -> &[f64] {
+        &self.shared_q
     }
 
     /// Bytes held.
@@ -160,6 +177,7 @@ pub fn project<const D: usize>(
         projection;
     let system = System { blocks: problem.blocks, live, link, ground, ground_area, shared };
     let info = solver.solve(&system, rhs, q, shared_rhs, shared_q, params, stop);
+    settle_bubbles(projection);
     let solved = Instant::now();
     update_velocity(problem, projection, velocity, valid);
     let unknowns = projection
@@ -171,9 +189,28 @@ pub fn project<const D: usize>(
     Solved {
         info,
         unknowns,
+        bubbles: (0..projection.shared.len())
+            .filter(|&n| projection.shared.links(n).next().is_some())
+            .count(),
         seconds_assemble: (assembled - start).as_secs_f64(),
         seconds_solve: (solved - assembled).as_secs_f64(),
         seconds_update: solved.elapsed().as_secs_f64(),
+    }
+}
+
+/// Solves the bubbles' own rows exactly for the liquid's pressures as they are. No two bubbles share a link, so this is
+/// one division each, and every bubble's net flux is right to rounding whatever the tolerance.
+fn settle_bubbles<const D: usize>(projection: &mut Projection<D>) {
+    let Projection { shared, shared_rhs, shared_q, q, .. } = projection;
+    for (node, (rhs, value)) in shared_rhs.iter().zip(shared_q).enumerate() {
+        let (mut sum, mut diagonal) = (*rhs, 0.0);
+        for (cell, link, _) in shared.links(node) {
+            sum += link as f64 * q[cell];
+            diagonal += link as f64;
+        }
+        if diagonal > 0.0 {
+            *value = sum / diagonal;
+        }
     }
 }
 

@@ -33,6 +33,17 @@ pub(super) fn update_velocity<const D: usize>(
         load_halo(blocks, problem.surface, slot, HALO, &mut distance);
         let mut q = [0f64; MOST];
         load_halo(blocks, &from.q, slot, HALO, &mut q);
+        let roles = &problem.roles;
+        let mut region = [0u32; MOST];
+        if !roles.all_free() {
+            load_halo(blocks, roles.region, slot, HALO, &mut region);
+            // Air cells next to liquid hold no pressure of their own, but their bubble's.
+            for ((q, label), &region) in q.iter_mut().zip(&labels).zip(&region) {
+                if *label == Label::Air {
+                    *q = roles.node_of(region).map_or(0.0, |node| from.shared_q[node]);
+                }
+            }
+        }
         let interior = problem.boundary.nearness(slot) == Nearness::Clear
             && labels[..power(HALO.side, D)].iter().all(|&label| label == Label::Liquid);
         for (axis, (faces, valid)) in faces.into_iter().zip(valid).enumerate() {

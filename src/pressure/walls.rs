@@ -37,7 +37,7 @@ pub fn stop_at_walls<const D: usize>(
 }
 
 /// Velocity of the walls at the centre of a low face of a cell, along the face's axis.
-pub(super) fn face_velocity<const D: usize>(
+pub fn face_velocity<const D: usize>(
     blocks: &Blocks<D>,
     walls: &Walls<D>,
     slot: usize,

@@ -73,23 +73,25 @@ impl<const D: usize> Solver<D> for Simulation<D> {
         if projection.live.is_empty() {
             return None;
         }
-        let (info, solution) = self.solve_again(self.params.preconditioner, REPEATS);
+        let (info, solution, shared) = self.solve_again(self.params.preconditioner, REPEATS);
         let assembled = assemble(&projection.system(self.blocks()));
         let mut entries = Vec::with_capacity(assembled.matrix.nnz() / 2 + assembled.cells.len());
         for (row, columns) in assembled.matrix.outer_iterator().enumerate() {
             let lower = columns.iter().filter(|&(column, _)| column <= row);
             entries.extend(lower.map(|(column, &value)| (row as u32, column as u32, value)));
         }
-        let at = |field: &Field<f64>| assembled.cells.iter().map(|&cell| field[cell as usize]).collect();
+        // Cells first, then bubbles.
+        let at = |field: &Field<f64>, shared: &[f64]| {
+            assembled.cells.iter().map(|&cell| field[cell as usize]).chain(shared.iter().copied()).collect()
+        };
+        let cells = assembled.cells.iter().map(|&cell| (RowKind::Pressure, cell_of(self.blocks(), cell)));
+        // A bubble is named by its number, not by a cell.
+        let bubbles = (0..shared.len()).map(|bubble| (RowKind::Bubble, [bubble as i32, -1, -1]));
         Some(LinearSystem {
             entries,
-            rhs: at(projection.rhs()),
-            solution: at(&solution),
-            rows: assembled
-                .cells
-                .iter()
-                .map(|&cell| (RowKind::Pressure, cell_of(self.blocks(), cell)))
-                .collect(),
+            rhs: at(projection.rhs(), projection.shared_rhs()),
+            solution: at(&solution, &shared),
+            rows: cells.chain(bubbles).collect(),
             info,
         })
     }
@@ -100,7 +102,7 @@ impl<const D: usize> Solver<D> for Simulation<D> {
         }
         // The references take long enough to be timed once.
         let repeats = if preconditioner == Preconditioner::Multigrid { 5 } else { 0 };
-        let (info, _) = Simulation::solve_again(self, preconditioner, repeats);
+        let (info, _, _) = Simulation::solve_again(self, preconditioner, repeats);
         Some(SolveReport {
             iterations: info.iterations,
             relative_residual: info.relative_residual,

@@ -4,8 +4,8 @@ use crate::geometry::{Motion, Shape, Solid};
 use crate::grid::Grid;
 use crate::math::{Real, Vector};
 use crate::sim::{
-    Drain, Flow, LiquidBody, Model, ParamError, ParamKind, ParamValue, Params, Setup, Source, param,
-    params_table, set_param,
+    AirSource, Drain, Flow, LiquidBody, Model, ParamError, ParamKind, ParamValue, Params, Setup, Source,
+    param, params_table, set_param,
 };
 
 use super::assets::Assets;
@@ -26,6 +26,7 @@ const FIELDS: &[&str] = &[
     "solids",
     "sources",
     "drains",
+    "air_sources",
     "parameters",
     "model",
     "frames",
@@ -81,6 +82,7 @@ fn build_in<const D: usize>(
         liquids,
         sources,
         drains: room.read_drains(record)?,
+        air_sources: room.read_air_sources(record)?,
         solids: room.read_solids(record)?,
         params: read_params(record, overrides)?,
     };
@@ -155,6 +157,22 @@ impl<const D: usize> Room<'_, D> {
             Ok(Source { shape: self.read_inside(&source.require("shape")?)?, velocity, from, until })
         };
         items.iter().map(read).collect()
+    }
+
+    fn read_air_sources(&self, record: &Record<'_>) -> Result<Vec<AirSource<D>>, SceneError> {
+        let allowed = "a list of air sources, [(shape: …, every: …), …]";
+        let read = |item: &Field<'_>| {
+            let source = item.record(&["shape", "rate", "every", "from", "until"])?;
+            let (from, until) = source.span()?;
+            Ok(AirSource {
+                shape: self.read_inside(&source.require("shape")?)?,
+                rate: source.number_or("rate", 0.0, Range::between(0.0, 1e6, "m³/s"))?,
+                every: source.number_or("every", 1.0, Range::between(1e-3, 1e6, "s"))?,
+                from,
+                until,
+            })
+        };
+        record.list_or_empty("air_sources", allowed)?.iter().map(read).collect()
     }
 
     fn read_drains(&self, record: &Record<'_>) -> Result<Vec<Drain<D>>, SceneError> {

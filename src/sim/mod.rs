@@ -1,5 +1,7 @@
 //! The simulation: state, parameters, scratch memory, the substep, and what it reports.
 
+mod air;
+mod bubbles;
 mod clock;
 mod params;
 mod report;
@@ -8,8 +10,8 @@ mod simulation;
 mod state;
 mod step;
 mod survey;
-mod volume;
 
+pub use air::Air;
 pub use clock::StageTimes;
 pub use params::{
     Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, Preconditioner, param, params_table,
@@ -18,8 +20,7 @@ pub use params::{
 pub use report::{
     BubbleReport, CellCounts, Divergence, FrameReport, LiquidReport, SolveReport, TileCounts, UnknownCounts,
 };
-pub use setup::{Drain, Flow, LiquidBody, Setup, Source};
+pub use setup::{AirSource, Drain, Flow, LiquidBody, Setup, Source};
 pub use simulation::{MemoryReport, SimError, Simulation};
 pub use state::{Scratch, State};
 pub use step::{StepReport, prepare, substep};
-pub use volume::VolumeTarget;

@@ -11,16 +11,20 @@ pub enum Model {
     #[default]
     #[serde(rename = "free-surface")]
     FreeSurface,
+    /// Every closed region of air keeps its volume through one shared pressure: bubbles glug, rise, push and hold.
+    #[serde(rename = "constraint")]
+    Constraint,
 }
 
 impl Model {
     /// Every model, in the order they are offered.
-    pub const ALL: [Model; 1] = [Model::FreeSurface];
+    pub const ALL: [Model; 2] = [Model::FreeSurface, Model::Constraint];
 
     /// The name on the command line and in scene files.
     pub const fn name(self) -> &'static str {
         match self {
             Model::FreeSurface => "free-surface",
+            Model::Constraint => "constraint",
         }
     }
 
@@ -83,6 +87,8 @@ pub struct Params {
     pub reseed: bool,
     /// Share of a lost volume that is given back per second, 1/s.
     pub volume_correction: f64,
+    /// Share of a bubble's deviation from its rest volume that is corrected per second, 1/s.
+    pub bubble_correction: f64,
     /// Relative residual at which the pressure solve stops.
     pub tolerance: f64,
     /// Divergence times dt per cell below which the solve stops whatever the relative residual.
@@ -244,6 +250,7 @@ table! {
     jitter: number(0.0, 1.0), "", false, 0.5, "Randomness of the particles' first places, as a share of their spacing.";
     reseed: switch(), "", true, true, "Add particles to starved cells and remove them from crowded ones.";
     volume_correction: number(0.0, 20.0), "1/s", true, 4.0, "How fast lost volume is given back; 0 lets it go.";
+    bubble_correction: number(0.0, 60.0), "1/s", true, 25.0, "How fast a bubble that drifted is brought back to its volume; 0 lets it drift.";
     tolerance: number(1e-14, 0.1), "", true, 1e-5, "Relative residual at which the pressure solve stops.";
     tolerance_floor: number(0.0, 0.001), "", true, 1e-9, "Compression per substep too small to care about: the solve stops there.";
     max_iterations: whole(1, 100000), "", true, 400, "Iterations after which the pressure solve gives up.";

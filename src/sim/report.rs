@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::bubbles::Event;
+
 /// One frame's statistics.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FrameReport {
@@ -36,6 +38,8 @@ pub struct FrameReport {
     pub liquid: LiquidReport,
     /// Connected air regions, the outside air among them.
     pub bubbles: Vec<BubbleReport>,
+    /// What happened to bubbles in this frame.
+    pub events: Vec<Event>,
     /// Affine tiles.
     pub tiles: TileCounts,
     /// Rigid bodies.

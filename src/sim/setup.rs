@@ -66,6 +66,34 @@ pub struct Drain<const D: usize> {
     pub until: Real,
 }
 
+/// A nozzle that releases bubbles into the liquid.
+#[derive(Clone, Debug)]
+pub struct AirSource<const D: usize> {
+    /// What a new bubble looks like: liquid inside makes way.
+    pub shape: Shape<D>,
+    /// Air blown into the bubble for as long as it reaches into the shape, m³/s (m²/s in 2D).
+    pub rate: Real,
+    /// Seconds between two bubbles.
+    pub every: Real,
+    /// First second it runs.
+    pub from: Real,
+    /// Second it stops.
+    pub until: Real,
+}
+
+impl<const D: usize> AirSource<D> {
+    /// Whether it runs at a time.
+    pub fn is_running(&self, time: Real) -> bool {
+        (self.from..self.until).contains(&time)
+    }
+
+    /// Whether a bubble is due in the step that ends at `time`.
+    pub fn is_due(&self, time: Real, dt: Real) -> bool {
+        let count = |time: Real| ((time - self.from) / self.every).floor();
+        self.is_running(time) && (count(time) > count(time - dt) || time - dt < self.from)
+    }
+}
+
 /// Everything a simulation needs to start.
 #[derive(Clone, Debug)]
 pub struct Setup<const D: usize> {
@@ -81,6 +109,8 @@ pub struct Setup<const D: usize> {
     pub sources: Vec<Source<D>>,
     /// Where liquid vanishes.
     pub drains: Vec<Drain<D>>,
+    /// Where bubbles are released.
+    pub air_sources: Vec<AirSource<D>>,
     /// Obstacles and containers.
     pub solids: Vec<Solid<D>>,
     /// Parameters at the start.

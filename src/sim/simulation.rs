@@ -38,6 +38,7 @@ pub struct Simulation<const D: usize> {
     scratch: Scratch<D>,
     frame: usize,
     last_dt: Real,
+    events_reported: usize,
 }
 
 /// Bytes held, by what they grow with.
@@ -64,6 +65,7 @@ impl<const D: usize> Simulation<D> {
             scratch: Scratch::new(),
             frame: 0,
             last_dt: 0.0,
+            events_reported: 0,
         };
         let layout = layout(&setup.params, 0);
         for (index, body) in setup.liquids.iter().enumerate() {
@@ -142,13 +144,16 @@ impl<const D: usize> Simulation<D> {
             .collect();
         report.unknowns = UnknownCounts {
             pressure: steps.last().map_or(0, |step| step.solve.unknowns),
-            bubble: 0,
+            bubble: steps.last().map_or(0, |step| step.solve.bubbles),
             body: 0,
         };
         let failed = steps.iter().filter(|step| !step.solve.info.converged).count();
         if failed > 0 {
             report.warnings.push(format!("{failed} of {} pressure solves missed the tolerance", steps.len()));
         }
+        let history = self.state.air.tracker.history();
+        report.events = history.since(self.events_reported).copied().collect();
+        self.events_reported = history.total();
         report.seconds = times.into_inner();
         report.seconds.insert("total", start.elapsed().as_secs_f64());
         report
@@ -184,6 +189,11 @@ impl<const D: usize> Simulation<D> {
         self.state.time
     }
 
+    /// Regions of air and liquid.
+    pub fn air(&self) -> &super::Air<D> {
+        &self.state.air
+    }
+
     /// The last projection: labels, matrix, pressure.
     pub fn projection(&self) -> &Projection<D> {
         &self.state.projection
@@ -191,7 +201,11 @@ impl<const D: usize> Simulation<D> {
 
     /// Solves the last projection's system again, from zero, with a preconditioner of choice and to the relative
     /// tolerance alone; the account has the median times of `repeats` solves.
-    pub fn solve_again(&self, preconditioner: Preconditioner, repeats: usize) -> (SolveInfo, Field<f64>) {
+    pub fn solve_again(
+        &self,
+        preconditioner: Preconditioner,
+        repeats: usize,
+    ) -> (SolveInfo, Field<f64>, Vec<f64>) {
         let params =
             Params { preconditioner, tolerance_floor: 0.0, max_iterations: 100_000, ..self.params.clone() };
         let solver = solver_params(&params, self.state.blocks.grid().dx, self.last_dt.max(1e-9));
@@ -206,7 +220,16 @@ impl<const D: usize> Simulation<D> {
     /// Memory in use.
     pub fn memory(&self) -> MemoryReport {
         let State {
-            particles, blocks, boundary, velocity, surface, projection, sorter, surface_scratch, ..
+            particles,
+            blocks,
+            boundary,
+            velocity,
+            surface,
+            projection,
+            sorter,
+            surface_scratch,
+            air,
+            ..
         } = &self.state;
         let near_cells = blocks
             .slots()
@@ -223,8 +246,9 @@ impl<const D: usize> Simulation<D> {
                 + projection.bytes()
                 + sorter.grid_bytes()
                 + surface_scratch.bytes()
+                + air.grid_bytes()
                 + self.scratch.bytes(),
-            particle_bytes: particles.bytes() + sorter.bytes(),
+            particle_bytes: particles.bytes() + sorter.bytes() + air.tracker.particle_bytes(),
             particles: particles.len(),
             near_cells,
             stored_cells: blocks.slots().len() * crate::grid::block_cells(D),

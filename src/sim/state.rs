@@ -6,7 +6,7 @@ use crate::liquid::{ExtrapolateScratch, FaceMask, Particles, Sorter, SurfaceScra
 use crate::math::Real;
 use crate::pressure::Projection;
 
-use super::{Drain, Setup, Source, VolumeTarget};
+use super::{Air, AirSource, Drain, Setup, Source};
 
 /// All that is needed to go on after a restart.
 pub struct State<const D: usize> {
@@ -22,6 +22,8 @@ pub struct State<const D: usize> {
     pub sources: Vec<Source<D>>,
     /// Where liquid vanishes.
     pub drains: Vec<Drain<D>>,
+    /// Where bubbles are released.
+    pub air_sources: Vec<AirSource<D>>,
     /// The active part of the grid.
     pub blocks: Blocks<D>,
     /// The walls on it.
@@ -36,10 +38,8 @@ pub struct State<const D: usize> {
     pub sorter: Sorter<D>,
     /// Cells surrounded by liquid.
     pub surface_scratch: SurfaceScratch,
-    /// The volume to keep.
-    pub volume: VolumeTarget,
-    /// Particles that the last substep took out of crowded cells, still listed.
-    pub crowded: usize,
+    /// Regions of air and liquid, and the volumes they are to keep.
+    pub air: Air<D>,
     /// Largest face velocity component, m/s.
     pub max_component: Real,
 }
@@ -71,6 +71,7 @@ impl<const D: usize> State<D> {
             walls: Walls { solids: setup.solids.clone(), size: setup.size, open: setup.open },
             sources: setup.sources.clone(),
             drains: setup.drains.clone(),
+            air_sources: setup.air_sources.clone(),
             blocks: Blocks::new(setup.grid),
             boundary: Boundary::new(),
             velocity: std::array::from_fn(|_| Field::new(cells, 0.0)),
@@ -78,8 +79,7 @@ impl<const D: usize> State<D> {
             projection: Projection::new(),
             sorter: Sorter::new(),
             surface_scratch: SurfaceScratch::new(D),
-            volume: VolumeTarget::default(),
-            crowded: 0,
+            air: Air::default(),
             max_component: 0.0,
         }
     }

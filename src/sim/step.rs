@@ -9,6 +9,7 @@ use crate::liquid::{self, Bounds, FaceMask, Layout, Reseeded};
 use crate::math::Real;
 use crate::pressure::{self, Problem, Solved};
 
+use super::air::Surroundings;
 use super::clock::{StageClock, StageTimes};
 use super::{Params, Preconditioner, Scratch, SimError, State};
 
@@ -41,14 +42,10 @@ pub fn substep<const D: usize>(
     liquid::advect(&mut state.particles, ranges, &state.blocks, &state.velocity, dt);
     state.time += dt;
     liquid::collide(&mut state.particles, ranges, &state.blocks, &state.boundary, &state.walls, state.time);
-    run_sources_and_drains(state, params);
+    run_sources_and_drains(state, params, dt);
     clock.lap("advect");
 
-    let (before, crowded) = (state.particles.len(), state.crowded);
-    state.sorter.sort(&mut state.particles, &mut state.blocks, &state.walls, state.time);
-    // Particles taken out of crowds carried no volume; all others that vanished did.
-    let gone = before - state.particles.len() - crowded;
-    state.volume.remove_share(gone, before - crowded);
+    sort(state);
     clock.lap("sort");
     state.boundary.update(&state.blocks, &state.walls, state.time);
     clock.lap("boundary");
@@ -59,8 +56,8 @@ pub fn substep<const D: usize>(
     clock.lap("surface");
     label(state);
     clock.lap("label");
-    correct_volume(state, params, scratch, dt);
-    clock.lap("surface");
+    track(state, params, dt);
+    clock.lap("track");
 
     let solve = project(state, params, scratch, dt, params.gravity, stop);
     clock.laps([
@@ -72,7 +69,7 @@ pub fn substep<const D: usize>(
     clock.lap("extrapolate");
 
     let reseeded = transfer_to_particles(state, params, scratch);
-    state.crowded = reseeded.removed;
+    state.air.tracker.note_reseeded(&state.particles, reseeded.added, reseeded.removed);
     state.steps += 1;
     clock.lap("return");
     Ok(StepReport { dt, solve, reseeded })
@@ -84,18 +81,26 @@ pub fn prepare<const D: usize>(
     params: &Params,
     scratch: &mut Scratch<D>,
 ) -> Result<(), SimError> {
-    state.sorter.sort(&mut state.particles, &mut state.blocks, &state.walls, state.time);
+    sort(state);
     state.boundary.update(&state.blocks, &state.walls, state.time);
     transfer_to_grid(state, scratch);
     rebuild_surface(state, params);
     label(state);
-    state.volume.cells = measure_volume(state, scratch)[0];
+    track(state, params, 1.0);
     project(state, params, scratch, 1.0, 0.0, &AtomicBool::new(false));
     // That pressure belongs to no step: the first real solve starts from none.
     state.projection.forget_pressure();
+    state.air.forget_pressures();
     extrapolate(state, scratch)?;
     grid_to_particles(state, params, scratch);
     Ok(())
+}
+
+/// Drops dead particles, stores the blocks that liquid and walls need, and sorts particles by cell.
+fn sort<const D: usize>(state: &mut State<D>) {
+    let State { air, blocks, walls, sorter, particles, time, .. } = state;
+    air.wall_blocks.update(blocks, walls, *time);
+    sorter.sort(particles, blocks, walls, air.wall_blocks.needed(), *time);
 }
 
 fn transfer_to_grid<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<D>) {
@@ -132,8 +137,16 @@ fn rebuild_surface<const D: usize>(state: &mut State<D>, params: &Params) {
 }
 
 fn label<const D: usize>(state: &mut State<D>) {
-    let projection = &mut state.projection;
-    label_cells(&state.blocks, &state.boundary, &state.surface, &mut projection.label, &mut projection.live);
+    let State { air, blocks, boundary, walls, projection, surface, time, .. } = state;
+    label_cells(blocks, boundary, surface, &mut projection.label, &mut projection.live);
+    air.fill(&Surroundings { blocks, boundary, walls, label: &projection.label, surface, time: *time });
+}
+
+/// Knows the regions again, and decides which volumes to correct.
+fn track<const D: usize>(state: &mut State<D>, params: &Params, dt: Real) {
+    let State { air, blocks, boundary, walls, projection, surface, sorter, air_sources, time, .. } = state;
+    let around = Surroundings { blocks, boundary, walls, label: &projection.label, surface, time: *time };
+    air.track(&around, &sorter.ranges, sorter.origin(), air_sources, params, dt);
 }
 
 fn project<const D: usize>(
@@ -145,17 +158,20 @@ fn project<const D: usize>(
     stop: &AtomicBool,
 ) -> Solved {
     let solver = solver_params(params, state.blocks.grid().dx, dt);
-    let State { blocks, boundary, walls, surface, velocity, projection, volume, time, .. } = state;
+    let State { blocks, boundary, walls, surface, velocity, projection, air, time, .. } = state;
     let problem = Problem {
         blocks,
         boundary,
         walls,
         surface,
         impulse: downward(gravity * dt),
-        expansion: volume.expansion,
+        roles: air.roles(),
         time: *time,
     };
-    pressure::project(velocity, &mut scratch.valid, &problem, &solver, projection, dt, Some(stop))
+    let solved =
+        pressure::project(velocity, &mut scratch.valid, &problem, &solver, projection, dt, Some(stop));
+    air.note_pressures(projection.shared_q());
+    solved
 }
 
 /// What the parameters mean to the linear solver in a substep of `dt` seconds.
@@ -177,15 +193,6 @@ pub(super) fn solver_params(params: &Params, dx: Real, dt: Real) -> SolverParams
 
 fn downward<const D: usize>(amount: Real) -> [Real; D] {
     std::array::from_fn(|axis| if axis == 1 { -amount } else { 0.0 })
-}
-
-fn measure_volume<const D: usize>(state: &State<D>, scratch: &mut Scratch<D>) -> [Real; 2] {
-    liquid::measure_volume(&state.blocks, &state.boundary, &state.surface, &mut scratch.partial)
-}
-
-fn correct_volume<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>, dt: Real) {
-    let measured = measure_volume(state, scratch);
-    state.volume.correct(measured, params.volume_correction, state.blocks.grid().dx, dt);
 }
 
 /// Fills the faces around the known ones.
@@ -281,10 +288,16 @@ pub(super) fn layout(params: &Params, salt: u64) -> Layout {
     Layout { per_axis: params.seeds_per_axis as usize, jitter: params.jitter as f32, salt }
 }
 
-fn run_sources_and_drains<const D: usize>(state: &mut State<D>, params: &Params) {
+fn run_sources_and_drains<const D: usize>(state: &mut State<D>, params: &Params, dt: Real) {
     let (time, layout) = (state.time, layout(params, state.steps));
+    for source in state.air_sources.iter().filter(|source| source.is_due(time, dt)) {
+        // The liquid makes way but is not lost: its volume stays on the books and comes back as a slight expansion.
+        if liquid::drain(&mut state.particles, state.blocks.grid(), &source.shape) > 0 {
+            state.air.tracker.forget_removed(&state.particles);
+        }
+    }
     for source in state.sources.iter().filter(|source| (source.from..source.until).contains(&time)) {
-        let added = liquid::emit(
+        liquid::emit(
             &mut state.particles,
             &state.sorter.ranges,
             &state.blocks,
@@ -294,7 +307,6 @@ fn run_sources_and_drains<const D: usize>(state: &mut State<D>, params: &Params)
             &layout,
             time,
         );
-        state.volume.add(added as Real / layout.per_cell(D) as Real);
     }
     for drain in state.drains.iter().filter(|drain| (drain.from..drain.until).contains(&time)) {
         liquid::drain(&mut state.particles, state.blocks.grid(), &drain.shape);

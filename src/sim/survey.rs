@@ -8,6 +8,7 @@ use crate::liquid::{self, Particles};
 use crate::math::{Real, unflatten};
 use crate::pressure;
 
+use super::bubbles::survey_bubbles;
 use super::{CellCounts, Divergence, FrameReport, LiquidReport, Params, State};
 
 /// Everything about the state that does not depend on how the frame went.
@@ -24,7 +25,7 @@ pub(super) fn survey<const D: usize>(
         walls: &state.walls,
         surface: &state.surface,
         impulse: [0.0; D],
-        expansion: state.volume.expansion,
+        roles: state.air.roles(),
         time: state.time,
     };
     let [max, rms] = pressure::divergence(&problem, &state.projection, &state.velocity, partial);
@@ -37,6 +38,7 @@ pub(super) fn survey<const D: usize>(
         cells: count_cells(state),
         divergence: Divergence { max: max * dt, rms: rms * dt },
         liquid: survey_liquid(state, params),
+        bubbles: survey_bubbles(state, params, dt),
         ..FrameReport::default()
     }
 }

@@ -184,6 +184,7 @@ fn picture_shows_liquid<const D: usize>() {
         liquids: Vec::new(),
         sources: Vec::new(),
         drains: Vec::new(),
+        air_sources: Vec::new(),
         solids: Vec::new(),
         params: Params::default(),
     };

@@ -5,8 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms in order. `linear` and `geometry` stand side by side: neither knows the other.
-const ROOMS: [&str; 11] =
-    ["math", "grid", "linear", "geometry", "liquid", "pressure", "sim", "scene", "runner", "export", "cli"];
+const ROOMS: [&str; 12] = [
+    "math", "grid", "linear", "geometry", "liquid", "bubbles", "pressure", "sim", "scene", "runner",
+    "export", "cli",
+];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of sources").flatten() {

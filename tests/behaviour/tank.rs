@@ -5,7 +5,7 @@ use glug::grid::{Blocks, Field, Grid, SIDE, block_cells};
 use glug::linear::SolverParams;
 use glug::liquid::FaceMask;
 use glug::math::{Vector, unflatten};
-use glug::pressure::{self, Problem, Projection, Solved};
+use glug::pressure::{self, FREE, Problem, Projection, Roles, Solved};
 
 /// Everything a projection needs, on a grid whose blocks are all active.
 pub struct Tank<const D: usize> {
@@ -17,7 +17,12 @@ pub struct Tank<const D: usize> {
     pub valid: [FaceMask; D],
     pub projection: Projection<D>,
     pub impulse: [f64; D],
-    pub expansion: f64,
+    /// The regions, all one without bubbles at first, and what is asked of them.
+    pub region: Field<u32>,
+    pub node: Vec<u32>,
+    pub outflow: Vec<f64>,
+    pub weight: Vec<f64>,
+    guess: Vec<f64>,
 }
 
 /// A low face: its axis, its index in fields, and the cell on its high side.
@@ -41,6 +46,8 @@ impl<const D: usize> Tank<D> {
         field.resize(blocks.slot_count());
         let mut mask = FaceMask::new(D);
         mask.bits.resize(blocks.slot_count());
+        let mut region = Field::new(block_cells(D), 0);
+        region.resize(blocks.slot_count());
         Tank {
             walls,
             boundary,
@@ -49,7 +56,11 @@ impl<const D: usize> Tank<D> {
             valid: std::array::from_fn(|_| mask.clone()),
             projection: Projection::new(),
             impulse: [0.0; D],
-            expansion: 0.0,
+            region,
+            node: vec![FREE],
+            outflow: vec![0.0],
+            weight: Vec::new(),
+            guess: Vec::new(),
             blocks,
         }
     }
@@ -133,7 +144,13 @@ impl<const D: usize> Tank<D> {
             walls: &self.walls,
             surface: &self.surface,
             impulse: self.impulse,
-            expansion: self.expansion,
+            roles: Roles {
+                region: &self.region,
+                node: &self.node,
+                outflow: &self.outflow,
+                weight: &self.weight,
+                guess: &self.guess,
+            },
             time: 0.0,
         }
     }
@@ -149,13 +166,21 @@ impl<const D: usize> Tank<D> {
         self.label_cells();
         let params = SolverParams { tolerance: 1e-12, max_iterations: 2000, ..SolverParams::default() };
         let Tank { blocks, boundary, walls, surface, velocity, valid, projection, .. } = self;
+        self.guess.clear();
+        self.guess.resize(self.weight.len(), 0.0);
         let problem = Problem {
             blocks,
             boundary,
             walls,
             surface,
             impulse: self.impulse,
-            expansion: self.expansion,
+            roles: Roles {
+                region: &self.region,
+                node: &self.node,
+                outflow: &self.outflow,
+                weight: &self.weight,
+                guess: &self.guess,
+            },
             time: 0.0,
         };
         pressure::project(velocity, valid, &problem, &params, projection, 1.0, None)

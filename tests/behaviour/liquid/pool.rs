@@ -39,7 +39,7 @@ impl<const D: usize> Pool<D> {
 
     /// Sorts, and makes room for the active blocks.
     pub fn sort(&mut self) {
-        self.sorter.sort(&mut self.particles, &mut self.blocks, &self.walls, 0.0);
+        self.sorter.sort(&mut self.particles, &mut self.blocks, &self.walls, &[], 0.0);
         self.boundary.update(&self.blocks, &self.walls, 0.0);
         let slots = self.blocks.slot_count();
         self.velocity.iter_mut().chain(&mut self.weight).for_each(|field| field.resize(slots));

@@ -201,7 +201,7 @@ fn an_impossible_squeeze_is_shared_3d() {
 fn the_volume_correction_gets_its_outflow<const D: usize>() {
     let mut tank = Tank::<D>::new([20; D], 0.05, vec![ball()]);
     tank.fill(|x| x[1] - 0.71);
-    tank.expansion = 0.003;
+    tank.outflow[0] = 0.003;
     assert!(tank.project().info.converged);
     let deep = tank.liquid().iter().filter(|cell| tank.surface[cell.1] <= -0.05).count() as f64;
     // All of it leaves through the surface.
@@ -211,7 +211,7 @@ fn the_volume_correction_gets_its_outflow<const D: usize>() {
             up += tank.open(face) * tank.velocity[1][face.index] as f64;
         }
     }
-    assert!((up / (deep * tank.expansion) - 1.0).abs() < 1e-4, "{D}D: {up} of {}", deep * tank.expansion);
+    assert!((up / (deep * tank.outflow[0]) - 1.0).abs() < 1e-4, "{D}D: {up} of {}", deep * tank.outflow[0]);
     assert!(tank.worst_outflow() < 1e-7, "{D}D: {:.1e} beyond the wanted", tank.worst_outflow());
 }
 

@@ -49,6 +49,7 @@ fn tank<const D: usize>(size: [f64; D], cells_x: usize, liquids: Vec<Shape<D>>) 
         liquids: liquids.into_iter().map(|shape| LiquidBody { shape, flow: Flow::rest() }).collect(),
         sources: Vec::new(),
         drains: Vec::new(),
+        air_sources: Vec::new(),
         solids: Vec::new(),
         params: Params::default(),
     }

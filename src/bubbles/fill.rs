@@ -1,0 +1,430 @@
+//! The flood fill: face-connected cells of one phase, through open faces, are one region (CBAR §4).
+//!
+//! Three steps. Every block splits its own cells into pieces, in parallel and 64 cells at a time. Pieces that touch
+//! across blocks are joined. Blocks that are not stored hold nothing but air, or nothing but wall; each airy one counts
+//! as one piece. The fill covers the volume and not the surface, so that a bubble with a droplet in it is one region.
+
+use crate::geometry::{Boundary, Label, Nearness, Walls};
+use crate::grid::{Blocks, Field, SIDE, VOID, block_cells, for_each_block};
+use crate::math::{Real, Side, Vector, unflatten};
+
+use super::masks::{self, Bits};
+use super::sets::Sets;
+
+/// The region of a cell that has none.
+pub const NO_REGION: u32 = u32::MAX;
+
+/// One connected region.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Region {
+    /// Air or liquid.
+    pub phase: Label,
+    /// Whether it is air that reaches an open side of the domain.
+    pub open: bool,
+    /// Whether it touches a wall.
+    pub touches_solid: bool,
+    /// Cells in blocks that are not stored: all of them air.
+    pub far_cells: usize,
+    /// The sum of those cells' centres, in cells.
+    pub far_moment: [Real; 3],
+}
+
+/// What the fill keeps about a block besides its cells' pieces.
+#[derive(Clone, Copy, Debug, Default)]
+struct Edge {
+    /// Per phase (air, liquid), axis and end: the cells at the block's edge.
+    plane: [[[u64; 2]; 3]; 2],
+    /// Per axis: open faces at the low edge.
+    open: [u64; 3],
+    /// Pieces in the block.
+    pieces: u32,
+    /// Of those, the first so many are air.
+    air: u32,
+    /// Bit per piece (the last for all from 63 on): reaches an open side; touches a wall.
+    outside: u64,
+    walls: u64,
+}
+
+/// The regions of the last fill, and the memory for the next.
+#[derive(Clone, Debug)]
+pub struct Regions<const D: usize> {
+    /// Which region each cell belongs to: an index into `list`, or [`NO_REGION`].
+    pub of: Field<u32>,
+    /// All regions, in the order in which their first cells are stored.
+    pub list: Vec<Region>,
+    edge: Field<Edge>,
+    first_piece: Vec<u32>,
+    /// Per block of the lookup table: the piece of an airy block that is not stored.
+    far_piece: Vec<u32>,
+    sets: Sets,
+    region_of_piece: Vec<u32>,
+}
+
+impl<const D: usize> Regions<D> {
+    /// No region yet.
+    pub fn new() -> Self {
+        Regions {
+            of: Field::new(block_cells(D), NO_REGION),
+            list: Vec::new(),
+            edge: Field::new(1, Edge::default()),
+            first_piece: Vec::new(),
+            far_piece: Vec::new(),
+            sets: Sets::default(),
+            region_of_piece: Vec::new(),
+        }
+    }
+
+    /// Finds all regions anew.
+    pub fn fill(
+        &mut self,
+        blocks: &Blocks<D>,
+        boundary: &Boundary<D>,
+        walls: &Walls<D>,
+        label: &Field<Label>,
+        far: &WallBlocks,
+    ) {
+        self.of.resize(blocks.slot_count());
+        self.edge.resize(blocks.slot_count());
+        for_each_block(blocks.slots(), (self.of.parts(), self.edge.parts()), |slot, (of, edge)| {
+            edge[0] = split_block(blocks, boundary, walls, label, slot, of);
+        });
+        self.number_pieces(blocks, far);
+        self.join_stored(blocks);
+        self.join_far(blocks);
+        self.list_regions(blocks, walls);
+        let (first, region) = (&self.first_piece, &self.region_of_piece);
+        for_each_block(blocks.slots(), self.of.parts(), |slot, of| {
+            for of in of.iter_mut().filter(|of| **of != NO_REGION) {
+                *of = region[(first[slot] + *of) as usize];
+            }
+        });
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.of.bytes() + self.edge.bytes() + self.far_piece.capacity() * 4
+    }
+
+    fn number_pieces(&mut self, blocks: &Blocks<D>, far: &WallBlocks) {
+        self.first_piece.clear();
+        self.first_piece.resize(blocks.slot_count(), 0);
+        let mut next = 0;
+        for &slot in blocks.slots().as_slice() {
+            self.first_piece[slot as usize] = next;
+            next += self.edge[slot as usize].pieces;
+        }
+        self.sets.reset(next as usize);
+        self.far_piece.clear();
+        self.far_piece.resize(blocks.table_len(), NO_REGION);
+        for coords in blocks.grid().all_blocks() {
+            if blocks.slot_at(coords) == VOID
+                && let Some(index) = blocks.table_index(coords)
+                && far.is_airy(index)
+            {
+                self.far_piece[index] = self.sets.push();
+            }
+        }
+    }
+
+    fn join_stored(&mut self, blocks: &Blocks<D>) {
+        for &slot in blocks.slots().as_slice() {
+            let slot = slot as usize;
+            for axis in 0..D {
+                let low = blocks.beside(slot, axis, Side::Low);
+                if low != VOID {
+                    self.join_across(slot, low as usize, axis);
+                }
+                for side in Side::BOTH {
+                    self.join_to_far(blocks, slot, axis, side);
+                }
+            }
+        }
+    }
+
+    /// Joins the pieces on both sides of the faces between a block and the one below it.
+    fn join_across(&mut self, slot: usize, low: usize, axis: usize) {
+        let (here, there) = (self.edge[slot], self.edge[low]);
+        for phase in 0..2 {
+            let touching = here.plane[phase][axis][0] & there.plane[phase][axis][1] & here.open[axis];
+            if touching == 0 {
+                continue;
+            }
+            let single = |edge: &Edge| if phase == 0 { edge.air == 1 } else { edge.pieces - edge.air == 1 };
+            // One face is enough when each side is in one piece.
+            let touching =
+                if single(&here) && single(&there) { touching & touching.wrapping_neg() } else { touching };
+            for bit in masks::each_in(touching) {
+                let own = self.of.block(slot)[masks::plane_cell::<D>(bit, axis, false)];
+                let other = self.of.block(low)[masks::plane_cell::<D>(bit, axis, true)];
+                self.sets.join(self.first_piece[slot] + own, self.first_piece[low] + other);
+            }
+        }
+    }
+
+    /// Joins the air at a block's edge with the airy block behind it that is not stored. No wall is near those.
+    fn join_to_far(&mut self, blocks: &Blocks<D>, slot: usize, axis: usize, side: Side) {
+        let mut coords = blocks.coords(slot);
+        coords[axis] += side.sign() as i32;
+        if blocks.beside(slot, axis, side) != VOID {
+            return;
+        }
+        let Some(far) = blocks.table_index(coords).map(|index| self.far_piece[index]) else { return };
+        if far == NO_REGION {
+            return;
+        }
+        let edge = self.edge[slot];
+        let high = side == Side::High;
+        let air = edge.plane[0][axis][high as usize] & if high { u64::MAX } else { edge.open[axis] };
+        for bit in masks::each_in(air) {
+            let own = self.of.block(slot)[masks::plane_cell::<D>(bit, axis, high)];
+            self.sets.join(self.first_piece[slot] + own, far);
+        }
+    }
+
+    fn join_far(&mut self, blocks: &Blocks<D>) {
+        for index in 0..self.far_piece.len() {
+            let own = self.far_piece[index];
+            if own == NO_REGION {
+                continue;
+            }
+            let coords = blocks.table_coords(index);
+            for axis in 0..D {
+                let mut low = coords;
+                low[axis] -= 1;
+                let other = blocks.table_index(low).map_or(NO_REGION, |index| self.far_piece[index]);
+                if other != NO_REGION {
+                    self.sets.join(own, other);
+                }
+            }
+        }
+    }
+
+    /// Turns sets of pieces into regions, and sums up what is known of their pieces.
+    fn list_regions(&mut self, blocks: &Blocks<D>, walls: &Walls<D>) {
+        self.list.clear();
+        self.region_of_piece.clear();
+        self.region_of_piece.resize(self.sets.len(), NO_REGION);
+        for &slot in blocks.slots().as_slice() {
+            let edge = self.edge[slot as usize];
+            for piece in 0..edge.pieces {
+                let number = self.first_piece[slot as usize] + piece;
+                let phase = if piece < edge.air { Label::Air } else { Label::Liquid };
+                let region = self.region_of(number, phase);
+                let bit = 1u64 << piece.min(63);
+                region.open |= edge.outside & bit != 0;
+                region.touches_solid |= edge.walls & bit != 0;
+            }
+        }
+        let cells = blocks.grid().cells;
+        for index in 0..self.far_piece.len() {
+            let piece = self.far_piece[index];
+            if piece == NO_REGION {
+                continue;
+            }
+            let first = blocks.grid().first_cell(blocks.table_coords(index));
+            let region = self.region_of(piece, Label::Air);
+            let (mut inside, mut centre) = (1, [0.0; 3]);
+            for axis in 0..D {
+                let (low, high) = (first[axis], first[axis] + SIDE as i32);
+                let end = cells[axis] as i32;
+                region.open |= (low < 0 && walls.open[axis][0]) || (high > end && walls.open[axis][1]);
+                region.touches_solid |=
+                    (low <= 0 && !walls.open[axis][0]) || (high >= end && !walls.open[axis][1]);
+                inside *= (high.min(end) - low.max(0)).max(0) as usize;
+                centre[axis] = 0.5 * (high.min(end) + low.max(0)) as Real;
+            }
+            region.far_cells += inside;
+            (0..D).for_each(|k| region.far_moment[k] += inside as Real * centre[k]);
+        }
+    }
+
+    fn region_of(&mut self, piece: u32, phase: Label) -> &mut Region {
+        let root = self.sets.find(piece) as usize;
+        if self.region_of_piece[root] == NO_REGION {
+            self.region_of_piece[root] = self.list.len() as u32;
+            self.list.push(Region {
+                phase,
+                open: false,
+                touches_solid: false,
+                far_cells: 0,
+                far_moment: [0.0; 3],
+            });
+        }
+        let region = self.region_of_piece[root];
+        self.region_of_piece[piece as usize] = region;
+        &mut self.list[region as usize]
+    }
+}
+
+impl<const D: usize> Default for Regions<D> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Numbers the pieces of one block: air first, then liquid.
+fn split_block<const D: usize>(
+    blocks: &Blocks<D>,
+    boundary: &Boundary<D>,
+    walls: &Walls<D>,
+    label: &Field<Label>,
+    slot: usize,
+    of: &mut [u32],
+) -> Edge {
+    let labels = label.block(slot);
+    let clear = boundary.nearness(slot) == Nearness::Clear;
+    let open: [Bits; D] = std::array::from_fn(|axis| {
+        if clear {
+            masks::all(D)
+        } else {
+            masks::bits_of(boundary.open[axis].block(slot), |share| share > 0.0)
+        }
+    });
+    let mut edge = Edge::default();
+    for axis in 0..D {
+        edge.open[axis] = masks::plane::<D>(&open[axis], axis, false);
+    }
+    let beyond = cells_beyond_open_sides(blocks, walls, slot);
+    let at_wall = if clear { masks::NONE } else { cells_at_walls(boundary, slot) };
+    of.fill(NO_REGION);
+    for (phase, wanted) in [Label::Air, Label::Liquid].into_iter().enumerate() {
+        let mut left = if labels.iter().all(|&label| label == wanted) {
+            masks::all(D)
+        } else {
+            masks::labelled(labels, wanted)
+        };
+        for axis in 0..D {
+            for high in [false, true] {
+                edge.plane[phase][axis][high as usize] = masks::plane::<D>(&left, axis, high);
+            }
+        }
+        while let Some(seed) = masks::first(&left) {
+            // A whole open block needs no growing.
+            let piece =
+                if clear && left == masks::all(D) { left } else { masks::connected(seed, &left, &open) };
+            let bit = 1u64 << edge.pieces.min(63);
+            let meets = |cells: &Bits| piece.iter().zip(cells).any(|(a, b)| a & b != 0);
+            if phase == 0 && meets(&beyond) {
+                edge.outside |= bit;
+            }
+            if meets(&at_wall) {
+                edge.walls |= bit;
+            }
+            if piece == masks::all(D) {
+                of.fill(edge.pieces);
+            } else {
+                masks::each(&piece).for_each(|cell| of[cell] = edge.pieces);
+            }
+            left.iter_mut().zip(&piece).for_each(|(left, piece)| *left &= !piece);
+            edge.pieces += 1;
+        }
+        if phase == 0 {
+            edge.air = edge.pieces;
+        }
+    }
+    edge
+}
+
+/// Cells of a block that lie beyond an open side of the domain.
+fn cells_beyond_open_sides<const D: usize>(blocks: &Blocks<D>, walls: &Walls<D>, slot: usize) -> Bits {
+    let first = blocks.first_cell(slot);
+    let cells = blocks.grid().cells;
+    let reaches = (0..D).any(|axis| {
+        (walls.open[axis][0] && first[axis] < 0)
+            || (walls.open[axis][1] && first[axis] + SIDE as i32 > cells[axis] as i32)
+    });
+    let mut found = masks::NONE;
+    if reaches {
+        for cell in 0..block_cells(D) {
+            let at = unflatten::<D>(cell, SIDE);
+            let is_beyond = (0..D).any(|axis| {
+                let c = first[axis] + at[axis] as i32;
+                (walls.open[axis][0] && c < 0) || (walls.open[axis][1] && c >= cells[axis] as i32)
+            });
+            found[cell / 64] |= (is_beyond as u64) << (cell % 64);
+        }
+    }
+    found
+}
+
+/// Cells of a block with a face that is not wholly open; the faces on its high sides belong to other blocks and are
+/// left out.
+fn cells_at_walls<const D: usize>(boundary: &Boundary<D>, slot: usize) -> Bits {
+    let mut found = masks::NONE;
+    for axis in 0..D {
+        let cut = masks::bits_of(boundary.open[axis].block(slot), |share| share < 1.0);
+        let stride = crate::math::power(SIDE, axis);
+        for cell in masks::each(&cut) {
+            found[cell / 64] |= 1 << (cell % 64);
+            if unflatten::<D>(cell, SIDE)[axis] > 0 {
+                let low = cell - stride;
+                found[low / 64] |= 1 << (low % 64);
+            }
+        }
+    }
+    found
+}
+
+/// What the blocks that are not stored are made of, and which blocks must be stored because a solid's surface runs
+/// through them: without those, air on both sides of a thin wall would look connected.
+#[derive(Clone, Debug, Default)]
+pub struct WallBlocks {
+    airy: Vec<bool>,
+    /// Places in the lookup table of the blocks with a solid's surface in them.
+    needed: Vec<u32>,
+}
+
+impl WallBlocks {
+    /// Looks at every block of the domain, if that was not done yet or if solids move.
+    pub fn update<const D: usize>(&mut self, blocks: &Blocks<D>, walls: &Walls<D>, time: Real) {
+        let known = self.airy.len() == blocks.table_len();
+        if known && !walls.any_moving() {
+            return;
+        }
+        self.airy.clear();
+        self.airy.resize(blocks.table_len(), false);
+        self.needed.clear();
+        let grid = blocks.grid();
+        let half = 0.5 * SIDE as Real;
+        let reach = (half * (D as Real).sqrt() + 1.0) * grid.dx;
+        for coords in grid.all_blocks() {
+            let Some(index) = blocks.table_index(coords) else { continue };
+            let first = grid.first_cell(coords);
+            let centre = Vector::from_fn(|axis, _| (first[axis] as Real + half) * grid.dx);
+            let beyond_closed = (0..D).any(|axis| {
+                (!walls.open[axis][0] && first[axis] + SIDE as i32 <= 0)
+                    || (!walls.open[axis][1] && first[axis] >= grid.cells[axis] as i32)
+            });
+            let distance =
+                walls.solids.iter().map(|s| s.distance(&centre, time)).fold(Real::INFINITY, Real::min);
+            if beyond_closed {
+                continue;
+            }
+            if distance.abs() <= reach {
+                self.needed.push(index as u32);
+            } else {
+                self.airy[index] = distance > 0.0;
+            }
+        }
+    }
+
+    /// Whether a block that is not stored, given by its place in the lookup table, is air.
+    pub fn is_airy(&self, index: usize) -> bool {
+        self.airy[index]
+    }
+
+    /// Places in the lookup table of the blocks that must be stored.
+    pub fn needed(&self) -> &[u32] {
+        &self.needed
+    }
+}

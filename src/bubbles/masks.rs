@@ -1,0 +1,219 @@
+//! A block's cells as bits: 64 cells to a word, so that a flood fill moves 64 cells at once.
+//!
+//! In 3D a word is a layer along z, in 2D it is the whole block; x is the fastest bit, then y.
+
+use crate::geometry::Label;
+use crate::grid::{SIDE, block_cells};
+
+/// Words of a block in 3D; a 2D block uses the first.
+pub const WORDS: usize = SIDE;
+
+/// One bit per cell.
+pub type Bits = [u64; WORDS];
+
+/// No cell.
+pub const NONE: Bits = [0; WORDS];
+
+/// Everything but the lowest column along x.
+const NOT_FIRST_X: u64 = 0xfefe_fefe_fefe_fefe;
+/// Everything but the lowest row along y.
+const NOT_FIRST_Y: u64 = 0xffff_ffff_ffff_ff00;
+/// The lowest column along x.
+const FIRST_X: u64 = !NOT_FIRST_X;
+
+/// Words in use.
+pub const fn words(dimension: usize) -> usize {
+    block_cells(dimension) / 64
+}
+
+/// All cells of a block.
+pub fn all(dimension: usize) -> Bits {
+    let mut bits = NONE;
+    bits[..words(dimension)].fill(u64::MAX);
+    bits
+}
+
+/// The cells for which `test` holds.
+#[inline(always)]
+pub fn bits_of<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Bits {
+    let mut bits = NONE;
+    for (word, values) in bits.iter_mut().zip(values.chunks_exact(64)) {
+        *word = values.iter().enumerate().fold(0, |word, (i, &value)| word | ((test(value) as u64) << i));
+    }
+    bits
+}
+
+/// The cells with a label.
+pub fn labelled(labels: &[Label], label: Label) -> Bits {
+    bits_of(labels, |found| found == label)
+}
+
+/// The lowest set bit as a cell's index.
+pub fn first(bits: &Bits) -> Option<usize> {
+    bits.iter().position(|&word| word != 0).map(|word| word * 64 + bits[word].trailing_zeros() as usize)
+}
+
+/// Set bits, as indices of cells.
+pub fn each(bits: &Bits) -> impl Iterator<Item = usize> + '_ {
+    bits.iter().enumerate().flat_map(|(word, &bits)| each_in(bits).map(move |bit| word * 64 + bit))
+}
+
+/// Set bits of one word.
+pub fn each_in(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros() as usize);
+        word &= word.wrapping_sub(1);
+        bit
+    })
+}
+
+/// The part of `within` that hangs together with the cell `seed` through faces that `open` marks: `open[axis]` has a
+/// bit per cell for the face on its low side.
+pub fn connected<const D: usize>(seed: usize, within: &Bits, open: &[Bits; D]) -> Bits {
+    let mut found = NONE;
+    found[seed / 64] = 1 << (seed % 64);
+    loop {
+        let mut grew = false;
+        for word in 0..words(D) {
+            let before = found[word];
+            let mut now = before;
+            // Along x and y inside the word, until it stops growing.
+            loop {
+                let last = now;
+                let (open_x, open_y) = (open[0][word] & NOT_FIRST_X, open[1][word] & NOT_FIRST_Y);
+                // Each move stays within: what left it could come back somewhere else.
+                now |= (now << 1) & open_x & within[word];
+                now |= ((now & open_x) >> 1) & within[word];
+                now |= (now << SIDE) & open_y & within[word];
+                now |= ((now & open_y) >> SIDE) & within[word];
+                if now == last {
+                    break;
+                }
+            }
+            if D == 3 && word > 0 {
+                now |= found[word - 1] & open[D - 1][word] & within[word];
+            }
+            found[word] = now;
+            grew |= now != before;
+            if D == 3 && word > 0 {
+                let below = found[word - 1] | (now & open[D - 1][word] & within[word - 1]);
+                grew |= below != found[word - 1];
+                found[word - 1] = below;
+            }
+        }
+        if D == 2 || !grew {
+            break;
+        }
+    }
+    found
+}
+
+/// The lowest or highest layer of cells across an axis, as a word: in 3D 64 bits (the axes left, in order, fastest
+/// first), in 2D eight.
+pub fn plane<const D: usize>(bits: &Bits, axis: usize, high: bool) -> u64 {
+    let column = |word: u64| {
+        // Moves the bits at 0, 8, 16, … together.
+        let picked = if high { word >> (SIDE - 1) } else { word } & FIRST_X;
+        picked.wrapping_mul(0x0102_0408_1020_4080) >> 56
+    };
+    let row = |word: u64| if high { word >> 56 } else { word & 0xff };
+    match (D, axis) {
+        (2, 0) => column(bits[0]),
+        (2, _) => row(bits[0]),
+        (_, 0) => (0..WORDS).fold(0, |plane, z| plane | column(bits[z]) << (SIDE * z)),
+        (_, 1) => (0..WORDS).fold(0, |plane, z| plane | row(bits[z]) << (SIDE * z)),
+        _ => bits[if high { WORDS - 1 } else { 0 }],
+    }
+}
+
+/// The cell that a bit of [`plane`] stands for.
+pub fn plane_cell<const D: usize>(bit: usize, axis: usize, high: bool) -> usize {
+    let fixed = if high { SIDE - 1 } else { 0 };
+    let (fast, slow) = (bit % SIDE, bit / SIDE);
+    match (D, axis) {
+        (2, 0) => fixed + SIDE * fast,
+        (2, _) => fast + SIDE * fixed,
+        (_, 0) => fixed + SIDE * (fast + SIDE * slow),
+        (_, 1) => fast + SIDE * (fixed + SIDE * slow),
+        _ => fast + SIDE * (slow + SIDE * fixed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::{hash_unit, unflatten};
+
+    fn random(salt: u64, share: f32, dimension: usize) -> Bits {
+        let mut bits = NONE;
+        for cell in 0..block_cells(dimension) {
+            bits[cell / 64] |= ((hash_unit(salt * 1000 + cell as u64) < share) as u64) << (cell % 64);
+        }
+        bits
+    }
+
+    /// The same by following one neighbour at a time.
+    fn slow<const D: usize>(seed: usize, within: &Bits, open: &[Bits; D]) -> Bits {
+        let get = |bits: &Bits, cell: usize| bits[cell / 64] >> (cell % 64) & 1 == 1;
+        let mut found = NONE;
+        let mut todo = vec![seed];
+        while let Some(cell) = todo.pop() {
+            if get(&found, cell) || !get(within, cell) {
+                continue;
+            }
+            found[cell / 64] |= 1 << (cell % 64);
+            let at = unflatten::<D>(cell, SIDE);
+            for axis in 0..D {
+                let stride = crate::math::power(SIDE, axis);
+                if at[axis] > 0 && get(&open[axis], cell) {
+                    todo.push(cell - stride);
+                }
+                if at[axis] + 1 < SIDE && get(&open[axis], cell + stride) {
+                    todo.push(cell + stride);
+                }
+            }
+        }
+        found
+    }
+
+    fn words_grow_like_single_cells<const D: usize>() {
+        for salt in 0..200 {
+            let share = 0.4 + 0.05 * (salt % 10) as f32;
+            let within = random(3 * salt, share, D);
+            let open = std::array::from_fn(|axis| random(7919 * (salt + 1) + axis as u64, 0.8, D));
+            let Some(seed) = first(&within) else { continue };
+            assert_eq!(connected::<D>(seed, &within, &open), slow::<D>(seed, &within, &open), "{D}D {salt}");
+        }
+    }
+
+    #[test]
+    fn words_grow_like_single_cells_2d() {
+        words_grow_like_single_cells::<2>();
+    }
+
+    #[test]
+    fn words_grow_like_single_cells_3d() {
+        words_grow_like_single_cells::<3>();
+    }
+
+    #[test]
+    fn planes_name_their_cells() {
+        for axis in 0..3 {
+            for high in [false, true] {
+                for bit in 0..64 {
+                    let cell = plane_cell::<3>(bit, axis, high);
+                    let mut bits = NONE;
+                    bits[cell / 64] |= 1 << (cell % 64);
+                    assert_eq!(plane::<3>(&bits, axis, high), 1 << bit, "axis {axis} high {high} bit {bit}");
+                }
+                if axis < 2 {
+                    for bit in 0..8 {
+                        let cell = plane_cell::<2>(bit, axis, high);
+                        let bits = [1 << cell, 0, 0, 0, 0, 0, 0, 0];
+                        assert_eq!(plane::<2>(&bits, axis, high), 1 << bit, "2D axis {axis} high {high}");
+                    }
+                }
+            }
+        }
+    }
+}

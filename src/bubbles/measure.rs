@@ -1,0 +1,297 @@
+//! How large the regions are, and who touches whom.
+
+use crate::geometry::{Boundary, Label, Nearness};
+use crate::grid::{
+    Blocks, CHUNKS, Field, Halo, SIDE, block_cells, for_each_block_collecting, halo_cells, load_halo,
+};
+use crate::math::{Real, power, unflatten};
+
+use super::fill::{NO_REGION, Regions};
+use super::sets::Sets;
+use super::tally::Pairs;
+
+/// How large a region is. Volumes are in cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Extent {
+    /// With sub-cell precision: partly filled cells and cells cut by walls count in part.
+    pub volume: Real,
+    /// Of a liquid: cells at least one cell below the surface.
+    pub deep: Real,
+}
+
+/// No air region touches the cell.
+pub const AIRLESS: u16 = u16::MAX;
+/// Several air regions do: nobody can tell which one a particle here belongs to.
+pub const SEVERAL: u16 = u16::MAX - 1;
+/// Regions from this number on are too many to be told apart by particles.
+pub const MOST_REGIONS: u32 = u16::MAX as u32 - 16;
+
+/// Sizes of all regions, and the memory to find them.
+#[derive(Clone, Debug)]
+pub struct Measure<const D: usize> {
+    /// Per region.
+    pub extent: Vec<Extent>,
+    /// Which group of touching regions each region belongs to, named by its first member: air and liquid that share
+    /// an open face are one container's content (a combined region).
+    pub basin: Vec<u32>,
+    /// Which air region each cell touches or is part of; [`AIRLESS`], or [`SEVERAL`].
+    pub near_air: Field<u16>,
+    chunks: Box<[Chunk; CHUNKS]>,
+    touching: Pairs,
+    sets: Sets,
+}
+
+/// What one chunk of blocks found.
+#[derive(Clone, Debug, Default)]
+struct Chunk {
+    extent: Vec<Extent>,
+    touching: Pairs,
+}
+
+const HALO: Halo = Halo::new(1);
+const MOST: usize = halo_cells(HALO, 3);
+
+impl<const D: usize> Measure<D> {
+    /// Nothing measured yet.
+    pub fn new() -> Self {
+        Measure {
+            extent: Vec::new(),
+            basin: Vec::new(),
+            near_air: Field::new(block_cells(D), AIRLESS),
+            chunks: Box::new(std::array::from_fn(|_| Chunk::default())),
+            touching: Pairs::default(),
+            sets: Sets::default(),
+        }
+    }
+
+    /// Measures the regions of the last fill.
+    pub fn update(
+        &mut self,
+        blocks: &Blocks<D>,
+        boundary: &Boundary<D>,
+        surface: &Field<f32>,
+        regions: &Regions<D>,
+    ) {
+        let count = regions.len();
+        for chunk in self.chunks.iter_mut() {
+            chunk.extent.clear();
+            chunk.extent.resize(count, Extent::default());
+            chunk.touching.clear();
+        }
+        self.near_air.resize(blocks.slot_count());
+        for_each_block_collecting(
+            blocks.slots(),
+            self.near_air.parts(),
+            &mut self.chunks,
+            |slot, near, chunk| {
+                measure_block(blocks, boundary, surface, regions, slot, near, chunk);
+            },
+        );
+        self.extent.clear();
+        self.extent
+            .extend(regions.list.iter().map(|region| Extent { volume: region.far_cells as Real, deep: 0.0 }));
+        for chunk in self.chunks.iter() {
+            for (sum, part) in self.extent.iter_mut().zip(&chunk.extent) {
+                sum.volume += part.volume;
+                sum.deep += part.deep;
+            }
+        }
+        self.touching.merge(self.chunks.iter().map(|chunk| &chunk.touching));
+        self.sets.reset(count);
+        for (liquid, air, _) in self.touching.iter() {
+            self.sets.join(liquid, air);
+        }
+        self.basin.clear();
+        self.basin.extend((0..count as u32).map(|region| self.sets.find(region)));
+    }
+
+    /// Pairs of a liquid and an air region that share open faces, with the number of cells that do.
+    pub fn touching(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+        self.touching.iter()
+    }
+
+    /// Bytes held on the grid.
+    pub fn bytes(&self) -> usize {
+        self.near_air.bytes()
+    }
+}
+
+impl<const D: usize> Default for Measure<D> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn measure_block<const D: usize>(
+    blocks: &Blocks<D>,
+    boundary: &Boundary<D>,
+    surface: &Field<f32>,
+    regions: &Regions<D>,
+    slot: usize,
+    near: &mut [u16],
+    chunk: &mut Chunk,
+) {
+    let dx = blocks.grid().dx as f32;
+    let clear = boundary.nearness(slot) == Nearness::Clear;
+    let (of, distance) = (regions.of.block(slot), surface.block(slot));
+    let first = of[0];
+    // One region, and no surface near: the common case.
+    if clear && first != NO_REGION && of.iter().all(|&region| region == first) {
+        let phase = regions.list[first as usize].phase;
+        let cells = block_cells(D) as Real;
+        if phase == Label::Liquid && distance.iter().all(|&d| d <= -dx) {
+            near.fill(AIRLESS);
+            chunk.extent[first as usize].volume += cells;
+            chunk.extent[first as usize].deep += cells;
+            return;
+        }
+        if phase == Label::Air && distance.iter().all(|&d| d >= 0.5 * dx) {
+            near.fill(code(first));
+            chunk.extent[first as usize].volume += cells;
+            return;
+        }
+    }
+    let below = -dx;
+    visit_cells(blocks, boundary, surface, regions, slot, |local, cell| {
+        near[local] = cell.airs;
+        let Some((own, mine)) = cell.own else { return };
+        chunk.extent[own as usize].volume += mine;
+        if let Some((other, theirs)) = cell.other {
+            chunk.extent[other as usize].volume += theirs;
+        }
+        if !cell.is_air {
+            cell.air_faces.iter().filter(|&&air| air != NO_REGION).for_each(|&air| {
+                chunk.touching.add(own, air, 1);
+            });
+            if cell.distance <= below {
+                chunk.extent[own as usize].deep += 1.0;
+            }
+        }
+    });
+}
+
+/// What a cell holds.
+struct CellContent {
+    /// Its own region and that region's volume in it, in cells.
+    own: Option<(u32, Real)>,
+    /// The region of the other phase that has the rest.
+    other: Option<(u32, Real)>,
+    is_air: bool,
+    /// Air behind its faces, if it is liquid.
+    air_faces: [u32; 6],
+    /// The air it touches, as particles remember it.
+    airs: u16,
+    /// Signed distance to the liquid, metres.
+    distance: f32,
+}
+
+/// Looks at every cell of a block: whose it is, and how much of it.
+#[inline(always)]
+fn visit_cells<const D: usize>(
+    blocks: &Blocks<D>,
+    boundary: &Boundary<D>,
+    surface: &Field<f32>,
+    regions: &Regions<D>,
+    slot: usize,
+    mut visit: impl FnMut(usize, CellContent),
+) {
+    let dx = blocks.grid().dx as f32;
+    let clear = boundary.nearness(slot) == Nearness::Clear;
+    let mut of = [NO_REGION; MOST];
+    load_halo(blocks, &regions.of, slot, HALO, &mut of);
+    let mut distance = [0f32; MOST];
+    load_halo(blocks, surface, slot, HALO, &mut distance);
+    let mut open = [[1f32; MOST]; D];
+    let mut corner = [1f32; MOST];
+    if !clear {
+        load_halo(blocks, &boundary.corner, slot, HALO, &mut corner);
+        for axis in 0..D {
+            load_halo(blocks, &boundary.open[axis], slot, HALO, &mut open[axis]);
+        }
+    }
+    let is_air = |region: u32| regions.list[region as usize].phase == Label::Air;
+    for local in 0..block_cells(D) {
+        let at = HALO.index(unflatten::<D>(local, SIDE).map(|c| c as i32));
+        let own = of[at];
+        let mut cell = CellContent {
+            own: None,
+            other: None,
+            is_air: false,
+            air_faces: [NO_REGION; 6],
+            airs: AIRLESS,
+            distance: distance[at],
+        };
+        if own == NO_REGION {
+            visit(local, cell);
+            continue;
+        }
+        cell.is_air = is_air(own);
+        if cell.is_air {
+            cell.airs = code(own);
+        }
+        // The neighbour of the other phase whose centre lies deepest in it: it gets this cell's share of that phase.
+        let (mut other, mut depth) = (NO_REGION, 0f32);
+        for axis in 0..D {
+            let stride = HALO.stride(axis);
+            for (high, face, next) in [(0, at, at - stride), (1, at + stride, at + stride)] {
+                let region = of[next];
+                if region == own
+                    || region == NO_REGION
+                    || open[axis][face] == 0.0
+                    || is_air(region) == cell.is_air
+                {
+                    continue;
+                }
+                if distance[next].abs() > depth || other == NO_REGION {
+                    (other, depth) = (region, distance[next].abs());
+                }
+                if !cell.is_air {
+                    let seen = code(region);
+                    cell.airs = if cell.airs == AIRLESS || cell.airs == seen { seen } else { SEVERAL };
+                    cell.air_faces[2 * axis + high] = region;
+                }
+            }
+        }
+        let room = if clear { 1.0 } else { (0.5 + wall_distance::<D>(&corner, at)).clamp(0.0, 1.0) };
+        let liquid = (0.5 - distance[at] / dx).clamp(0.0, 1.0);
+        let mine = match other {
+            NO_REGION => 1.0,
+            _ if cell.is_air => 1.0 - liquid,
+            _ => liquid,
+        };
+        cell.own = Some((own, (room * mine) as Real));
+        if other != NO_REGION {
+            cell.other = Some((other, (room * (1.0 - mine)) as Real));
+        }
+        visit(local, cell);
+    }
+}
+
+/// Calls `share(region, cell, volume)` for the air in a block's cells, volumes in cells.
+pub fn air_shares<const D: usize>(
+    blocks: &Blocks<D>,
+    boundary: &Boundary<D>,
+    surface: &Field<f32>,
+    regions: &Regions<D>,
+    slot: usize,
+    mut share: impl FnMut(u32, usize, Real),
+) {
+    visit_cells(blocks, boundary, surface, regions, slot, |local, cell| {
+        let air = if cell.is_air { cell.own } else { cell.other };
+        if let Some((region, volume)) = air {
+            share(region, local, volume);
+        }
+    });
+}
+
+/// What particles remember of a region.
+pub(super) fn code(region: u32) -> u16 {
+    if region < MOST_REGIONS { region as u16 } else { SEVERAL }
+}
+
+/// Distance of a cell's centre to the walls, in cells, from its corners.
+fn wall_distance<const D: usize>(corner: &[f32; MOST], at: usize) -> f32 {
+    let corners = power(2, D);
+    let offset = |c: usize| (0..D).filter(|k| c & (1 << k) != 0).map(|k| HALO.stride(k)).sum::<usize>();
+    (0..corners).map(|c| corner[at + offset(c)]).sum::<f32>() / corners as f32
+}

@@ -1,0 +1,210 @@
+//! What particles remember from step to step: the liquid they are part of, and the bubble whose wall they make up.
+
+use crate::geometry::Label;
+use crate::grid::{Blocks, CHUNKS, Field, Slots, for_each_block_collecting};
+use crate::liquid::{CellRanges, Particles};
+
+use super::fill::{NO_REGION, Regions};
+use super::measure::{AIRLESS, SEVERAL, code};
+use super::tally::Pairs;
+
+/// The two regions a particle knows of, as numbers of the step it was tagged in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tag {
+    air: u16,
+    liquid: u16,
+}
+
+/// The liquid of particles that fly alone, in cells that are not liquid; and of those in regions too many to number.
+pub const SPRAY: u16 = SEVERAL;
+/// The liquid of particles that nobody asked yet.
+const UNKNOWN: u16 = AIRLESS;
+
+const NONE: Tag = Tag { air: AIRLESS, liquid: UNKNOWN };
+
+/// The tags of all particles, in the order the particles had when they were tagged, and the votes they cast.
+#[derive(Clone, Debug)]
+pub struct Tags {
+    tags: Vec<Tag>,
+    /// Particles listed behind the tagged ones up to here were born inside the liquid; later ones came from sources.
+    reseeded: usize,
+    /// Votes for "the air region that was X is now Y".
+    pub air: Pairs,
+    /// Votes for "the liquid that was X is now Y"; every particle votes. Spray is [`SPRAY`] before and
+    /// [`NO_REGION`] now.
+    pub liquid: Pairs,
+    /// New particles from sources per liquid region, as pairs with zero.
+    pub fresh: Pairs,
+    /// Air regions touched by particles that came from a source or that touched several before: as pairs with zero.
+    pub touched: Pairs,
+    /// Particles per liquid region, as pairs with zero.
+    pub present: Pairs,
+    chunks: Box<[Votes; CHUNKS]>,
+}
+
+/// The votes of one chunk of blocks.
+#[derive(Clone, Debug, Default)]
+struct Votes {
+    air: Pairs,
+    liquid: Pairs,
+    fresh: Pairs,
+    touched: Pairs,
+    present: Pairs,
+}
+
+impl Tags {
+    /// No particle is tagged.
+    pub fn new() -> Self {
+        Tags {
+            tags: Vec::new(),
+            reseeded: 0,
+            air: Pairs::default(),
+            liquid: Pairs::default(),
+            fresh: Pairs::default(),
+            touched: Pairs::default(),
+            present: Pairs::default(),
+            chunks: Box::new(std::array::from_fn(|_| Votes::default())),
+        }
+    }
+
+    /// Bytes held per particle.
+    pub fn bytes(&self) -> usize {
+        self.tags.capacity() * size_of::<Tag>()
+    }
+
+    /// Says that the `count` particles listed behind the tagged ones were born inside the liquid.
+    pub fn note_reseeded(&mut self, count: usize) {
+        self.reseeded = self.tags.len() + count;
+    }
+
+    /// Forgets particles that were taken out of crowds: they are no loss to their liquid. Calls `gone` with the liquid
+    /// of each.
+    pub fn forget_removed<const D: usize>(&mut self, particles: &Particles<D>, mut gone: impl FnMut(usize)) {
+        for (tag, position) in self.tags.iter_mut().zip(&particles.position) {
+            if !Particles::is_alive(position) && *tag != NONE {
+                if tag.liquid != UNKNOWN {
+                    gone(tag.liquid as usize);
+                }
+                *tag = NONE;
+            }
+        }
+    }
+
+    /// Lets every particle say what it was part of and where that is now. `origin[i]` is the place that particle `i`
+    /// had in the list before it was sorted.
+    pub fn vote<const D: usize>(
+        &mut self,
+        blocks: &Blocks<D>,
+        ranges: &CellRanges,
+        origin: &[u32],
+        regions: &Regions<D>,
+        near_air: &Field<u16>,
+    ) {
+        for votes in self.chunks.iter_mut() {
+            let Votes { air, liquid, fresh, touched, present } = votes;
+            [air, liquid, fresh, touched, present].into_iter().for_each(Pairs::clear);
+        }
+        let (tags, reseeded) = (&self.tags, self.reseeded);
+        for_each_block_collecting(blocks.slots(), (), &mut self.chunks, |slot, (), votes| {
+            for_each_cell(ranges, slot, |cell, particles| {
+                let near = near_air.block(slot)[cell];
+                let liquid = liquid_of(regions, slot, cell);
+                votes.present.add(liquid, 0, particles.len() as u32);
+                for &from in &origin[particles] {
+                    let tag = match tags.get(from as usize) {
+                        Some(tag) => *tag,
+                        None if (from as usize) < reseeded => continue,
+                        None => {
+                            votes.fresh.add(liquid, 0, 1);
+                            if near < SEVERAL {
+                                votes.touched.add(near as u32, 0, 1);
+                            }
+                            continue;
+                        }
+                    };
+                    if tag.liquid != UNKNOWN {
+                        votes.liquid.add(tag.liquid as u32, liquid, 1);
+                    }
+                    if near < SEVERAL {
+                        match tag.air {
+                            AIRLESS => {}
+                            SEVERAL => votes.touched.add(near as u32, 0, 1),
+                            air => votes.air.add(air as u32, near as u32, 1),
+                        }
+                    }
+                }
+            });
+        });
+        self.air.merge(self.chunks.iter().map(|votes| &votes.air));
+        self.liquid.merge(self.chunks.iter().map(|votes| &votes.liquid));
+        self.fresh.merge(self.chunks.iter().map(|votes| &votes.fresh));
+        self.touched.merge(self.chunks.iter().map(|votes| &votes.touched));
+        self.present.merge(self.chunks.iter().map(|votes| &votes.present));
+    }
+
+    /// Tags every particle with the regions of this step.
+    pub fn renew<const D: usize>(
+        &mut self,
+        blocks: &Blocks<D>,
+        ranges: &CellRanges,
+        particles: usize,
+        regions: &Regions<D>,
+        near_air: &Field<u16>,
+    ) {
+        if particles > self.tags.capacity() {
+            self.tags.reserve_exact(particles + particles / 64 - self.tags.len());
+        }
+        self.tags.resize(particles, NONE);
+        self.reseeded = particles;
+        let out = Out(self.tags.as_mut_ptr());
+        let slots: &Slots = blocks.slots();
+        crate::grid::for_each_block(slots, (), |slot, ()| {
+            let out = &out;
+            for_each_cell(ranges, slot, |cell, range| {
+                let liquid = liquid_of(regions, slot, cell);
+                let liquid = if liquid == NO_REGION { SPRAY } else { code(liquid) };
+                let tag = Tag { air: near_air.block(slot)[cell], liquid };
+                // SAFETY: cells own disjoint ranges of particles, all below `particles`.
+                range.for_each(|i| unsafe { *out.0.add(i) = tag });
+            });
+        });
+    }
+}
+
+impl Default for Tags {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The tags, written cell by cell.
+struct Out(*mut Tag);
+// SAFETY: see `Tags::renew`.
+unsafe impl Sync for Out {}
+
+/// Calls `body` with every cell of a block that holds particles, and their range.
+#[inline(always)]
+fn for_each_cell(ranges: &CellRanges, slot: usize, mut body: impl FnMut(usize, std::ops::Range<usize>)) {
+    let range = ranges.of_block(slot);
+    if range.is_empty() {
+        return;
+    }
+    let starts = ranges.start.block(slot);
+    for (cell, &start) in starts.iter().enumerate() {
+        let end = starts.get(cell + 1).map_or(range.end, |&next| next as usize);
+        if end > start as usize {
+            body(cell, start as usize..end);
+        }
+    }
+}
+
+/// The liquid region of a cell; none where its particles are spray.
+#[inline(always)]
+fn liquid_of<const D: usize>(regions: &Regions<D>, slot: usize, cell: usize) -> u32 {
+    let region = regions.of.block(slot)[cell];
+    if region != NO_REGION && regions.list[region as usize].phase == Label::Liquid {
+        region
+    } else {
+        NO_REGION
+    }
+}

@@ -1,0 +1,99 @@
+//! Bringing drifted volumes back: the net outflow asked of each region.
+//!
+//! Bubbles are asked as a whole, liquids in every cell well below their surface. Rates are per second, not per step, so
+//! that the result does not depend on the step's length; no target moves a surface by more than part of a cell per step.
+
+use crate::geometry::Label;
+use crate::math::Real;
+
+use super::measure::Measure;
+use super::track::Record;
+
+/// How fast deviations are corrected, 1/s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rates {
+    /// Of air.
+    pub air: Real,
+    /// Of liquid.
+    pub liquid: Real,
+}
+
+/// Net outflows asked for, as the projection wants them: m/s, that is volume rate over face area.
+#[derive(Clone, Debug, Default)]
+pub struct Targets {
+    /// Per region: an air region's outflow as a whole, a liquid's per deep cell.
+    pub outflow: Vec<Real>,
+    faces: Vec<Real>,
+    basins: Vec<Basin>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Basin {
+    open: bool,
+    /// Outflow asked of its air.
+    air: Real,
+    deep: Real,
+}
+
+/// How far a bubble's wall may be pushed in one step, in cells.
+const MOST_WALL_MOTION: Real = 0.5;
+/// Largest share by which a liquid cell may expand or shrink in one step.
+const MOST_EXPANSION: Real = 0.01;
+/// Largest share of a deviation that one step may correct.
+const MOST_AT_ONCE: Real = 0.5;
+
+impl Targets {
+    /// Decides what to ask for in a step of `dt` seconds on cells `dx` wide. `constrained` says which air regions keep
+    /// their volume.
+    pub fn update<const D: usize>(
+        &mut self,
+        records: &[Record],
+        measure: &Measure<D>,
+        constrained: impl Fn(usize) -> bool,
+        rates: Rates,
+        dx: Real,
+        dt: Real,
+    ) {
+        self.faces.clear();
+        self.faces.resize(records.len(), 0.0);
+        for (_, air, faces) in measure.touching() {
+            self.faces[air as usize] += faces as Real;
+        }
+        self.basins.clear();
+        self.basins.resize(records.len(), Basin::default());
+        self.outflow.clear();
+        for (region, record) in records.iter().enumerate() {
+            let basin = &mut self.basins[measure.basin[region] as usize];
+            let mut outflow = 0.0;
+            match record.phase {
+                Label::Air if constrained(region) => {
+                    let most = MOST_WALL_MOTION * self.faces[region];
+                    let missing = record.rest - record.volume;
+                    let wanted =
+                        if record.void { missing } else { missing * (rates.air * dt).min(MOST_AT_ONCE) };
+                    outflow = wanted.clamp(-most, most) * dx / dt;
+                    basin.air += outflow;
+                }
+                Label::Air => basin.open = true,
+                _ => basin.deep += measure.extent[region].deep,
+            }
+            self.outflow.push(outflow);
+        }
+        for (region, record) in records.iter().enumerate().filter(|(_, record)| record.phase == Label::Liquid)
+        {
+            let Basin { open, air, deep } = self.basins[measure.basin[region] as usize];
+            let per_cell = if open {
+                let deep = measure.extent[region].deep;
+                // Spray and thin sheets have no inside: leave them alone.
+                let enough = deep >= 0.05 * record.volume && deep > 0.0;
+                if enough { rates.liquid * dt * (record.rest - record.volume) / deep } else { 0.0 }
+            } else if deep > 0.0 {
+                // What the air takes, the liquid gives.
+                -air * dt / dx / deep
+            } else {
+                0.0
+            };
+            self.outflow[region] = per_cell.clamp(-MOST_EXPANSION, MOST_EXPANSION) * dx / dt;
+        }
+    }
+}

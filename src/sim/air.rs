@@ -1,0 +1,196 @@
+//! The air in a simulation: its regions, who they are, and what the projection is to do about them.
+
+use crate::bubbles::{Measure, Rates, Regions, Scene, Targets, Tracker, WallBlocks};
+use crate::geometry::{Boundary, Label, Walls};
+use crate::grid::{Blocks, Field, SIDE, block_cells};
+use crate::liquid::CellRanges;
+use crate::math::{Real, Vector, unflatten};
+use crate::pressure::{FREE, Roles};
+
+use super::{AirSource, Model, Params};
+
+/// Regions of air and liquid with all that is known about them.
+#[derive(Default)]
+pub struct Air<const D: usize> {
+    /// Blocks that walls run through, and what blocks that are not stored are made of.
+    pub wall_blocks: WallBlocks,
+    /// The connected regions.
+    pub regions: Regions<D>,
+    /// Their sizes.
+    pub measure: Measure<D>,
+    /// Who they are.
+    pub tracker: Tracker,
+    targets: Targets,
+    node: Vec<u32>,
+    region_of_node: Vec<u32>,
+    weight: Vec<Real>,
+    guess: Vec<Real>,
+    fed: Vec<(u32, Real)>,
+    last_dt: Real,
+}
+
+/// What the regions are found from.
+pub struct Surroundings<'a, const D: usize> {
+    /// Where.
+    pub blocks: &'a Blocks<D>,
+    /// The walls on the grid.
+    pub boundary: &'a Boundary<D>,
+    /// The walls themselves.
+    pub walls: &'a Walls<D>,
+    /// What each cell is made of.
+    pub label: &'a Field<Label>,
+    /// The liquid's signed distance.
+    pub surface: &'a Field<f32>,
+    /// Simulated seconds.
+    pub time: Real,
+}
+
+impl<const D: usize> Air<D> {
+    /// Finds the connected regions.
+    pub fn fill(&mut self, around: &Surroundings<'_, D>) {
+        let Surroundings { blocks, boundary, walls, label, .. } = *around;
+        self.regions.fill(blocks, boundary, walls, label, &self.wall_blocks);
+    }
+
+    /// Measures the regions, recognises them, and decides which outflow to ask of each.
+    pub fn track(
+        &mut self,
+        around: &Surroundings<'_, D>,
+        ranges: &CellRanges,
+        origin: &[u32],
+        sources: &[AirSource<D>],
+        params: &Params,
+        dt: Real,
+    ) {
+        let Surroundings { blocks, boundary, surface, time, .. } = *around;
+        self.measure.update(blocks, boundary, surface, &self.regions);
+        self.find_fed(around, sources, dt);
+        let conserve = params.model.keeps_air();
+        self.tracker.update(&Scene {
+            blocks,
+            ranges,
+            origin,
+            regions: &self.regions,
+            measure: &self.measure,
+            fed: &self.fed,
+            per_cell: crate::math::power(params.seeds_per_axis as usize, D) as Real,
+            conserve,
+            time,
+        });
+        self.assign_nodes(conserve, dt);
+        let node = &self.node;
+        self.targets.update(
+            self.tracker.records(),
+            &self.measure,
+            |region| node[region] != FREE,
+            Rates { air: params.bubble_correction, liquid: params.volume_correction },
+            blocks.grid().dx,
+            dt,
+        );
+    }
+
+    /// Gives a shared unknown to every air region that touches liquid and is closed.
+    fn assign_nodes(&mut self, conserve: bool, dt: Real) {
+        let records = self.tracker.records();
+        let scale = if self.last_dt > 0.0 { dt / self.last_dt } else { 0.0 };
+        self.last_dt = dt;
+        self.node.clear();
+        self.node.resize(records.len(), FREE);
+        self.region_of_node.clear();
+        self.weight.clear();
+        self.guess.clear();
+        if !conserve {
+            return;
+        }
+        for (_, air, _) in self.measure.touching() {
+            if self.node[air as usize] == FREE && !records[air as usize].open {
+                self.node[air as usize] = 0;
+            }
+        }
+        for (region, node) in self.node.iter_mut().enumerate().filter(|(_, node)| **node != FREE) {
+            *node = self.region_of_node.len() as u32;
+            self.region_of_node.push(region as u32);
+            self.weight.push(records[region].volume.max(1.0));
+            self.guess.push(records[region].pressure * scale);
+        }
+    }
+
+    /// The regions as the projection sees them.
+    pub fn roles(&self) -> Roles<'_> {
+        Roles {
+            region: &self.regions.of,
+            node: &self.node,
+            outflow: &self.targets.outflow,
+            weight: &self.weight,
+            guess: &self.guess,
+        }
+    }
+
+    /// Notes the bubbles' scaled pressures: a guess for the next solve.
+    pub fn note_pressures(&mut self, shared_q: &[Real]) {
+        let records = self.tracker.records_mut();
+        for (&region, &q) in self.region_of_node.iter().zip(shared_q) {
+            records[region as usize].pressure = q;
+        }
+    }
+
+    /// Forgets pressures and the step they belong to.
+    pub fn forget_pressures(&mut self) {
+        self.tracker.records_mut().iter_mut().for_each(|record| record.pressure = 0.0);
+        self.last_dt = 0.0;
+    }
+
+    /// Whether the last projection kept an air region's volume.
+    pub fn is_constrained(&self, region: usize) -> bool {
+        self.node.get(region).is_some_and(|&node| node != FREE)
+    }
+
+    /// Net outflow asked of a region, as [`Roles::outflow`] has it.
+    pub fn outflow(&self, region: usize) -> Real {
+        self.targets.outflow.get(region).copied().unwrap_or(0.0)
+    }
+
+    /// Bytes held on the grid.
+    pub fn grid_bytes(&self) -> usize {
+        self.regions.bytes() + self.measure.bytes()
+    }
+
+    /// The air regions in the mouths of running air sources, and what they get in this step, in cells.
+    fn find_fed(&mut self, around: &Surroundings<'_, D>, sources: &[AirSource<D>], dt: Real) {
+        let (blocks, grid) = (around.blocks, around.blocks.grid());
+        let (half, dx) = (0.5 * SIDE as Real, grid.dx);
+        self.fed.clear();
+        for source in sources.iter().filter(|source| source.is_running(around.time)) {
+            let first_fed = self.fed.len();
+            for &slot in blocks.slots().as_slice() {
+                let first = blocks.first_cell(slot as usize);
+                let centre = Vector::from_fn(|k, _| (first[k] as Real + half) * dx);
+                if source.shape.distance(&centre) > half * (D as Real).sqrt() * dx {
+                    continue;
+                }
+                for local in 0..block_cells(D) {
+                    if around.label.block(slot as usize)[local] != Label::Air {
+                        continue;
+                    }
+                    let at = unflatten::<D>(local, SIDE);
+                    let x = Vector::from_fn(|k, _| ((first[k] + at[k] as i32) as Real + 0.5) * dx);
+                    let region = self.regions.of.block(slot as usize)[local];
+                    let known = self.fed[first_fed..].iter().any(|&(fed, _)| fed == region);
+                    if source.shape.distance(&x) < 0.0 && !known {
+                        self.fed.push((region, 0.0));
+                    }
+                }
+            }
+            let count = (self.fed.len() - first_fed).max(1);
+            let cells = source.rate * dt / grid.cell_volume() / count as Real;
+            self.fed[first_fed..].iter_mut().for_each(|(_, volume)| *volume = cells);
+        }
+    }
+}
+
+impl Model {
+    /// Whether closed air keeps its volume.
+    pub const fn keeps_air(self) -> bool {
+        matches!(self, Model::Constraint)
+    }
+}
