@@ -23,6 +23,23 @@ pub struct Extent {
 pub const AIRLESS: u16 = u16::MAX;
 /// Several air regions do: nobody can tell which one a particle here belongs to.
 pub const SEVERAL: u16 = u16::MAX - 1;
+/// The liquid of particles that fly alone, away from every cell that is liquid; and of those in regions too many to
+/// number.
+pub const SPRAY: u16 = SEVERAL;
+
+/// The regions that a particle in a cell is part of: the air whose wall it helps to make up ([`AIRLESS`] or [`SEVERAL`]
+/// possible), and the liquid it belongs to ([`SPRAY`] possible).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Near {
+    /// The air region.
+    pub air: u16,
+    /// The liquid region.
+    pub liquid: u16,
+}
+
+/// In a wall.
+const NOWHERE: Near = Near { air: AIRLESS, liquid: SPRAY };
+
 /// Regions from this number on are too many to be told apart by particles.
 pub const MOST_REGIONS: u32 = u16::MAX as u32 - 16;
 
@@ -34,8 +51,8 @@ pub struct Measure<const D: usize> {
     /// Which group of touching regions each region belongs to, named by its first member: air and liquid that share
     /// an open face are one container's content (a combined region).
     pub basin: Vec<u32>,
-    /// Which air region each cell touches or is part of; [`AIRLESS`], or [`SEVERAL`].
-    pub near_air: Field<u16>,
+    /// The regions that particles in each cell are part of.
+    pub near: Field<Near>,
     chunks: Box<[Chunk; CHUNKS]>,
     touching: Pairs,
     sets: Sets,
@@ -57,7 +74,7 @@ impl<const D: usize> Measure<D> {
         Measure {
             extent: Vec::new(),
             basin: Vec::new(),
-            near_air: Field::new(block_cells(D), AIRLESS),
+            near: Field::new(block_cells(D), NOWHERE),
             chunks: Box::new(std::array::from_fn(|_| Chunk::default())),
             touching: Pairs::default(),
             sets: Sets::default(),
@@ -78,10 +95,10 @@ impl<const D: usize> Measure<D> {
             chunk.extent.resize(count, Extent::default());
             chunk.touching.clear();
         }
-        self.near_air.resize(blocks.slot_count());
+        self.near.resize(blocks.slot_count());
         for_each_block_collecting(
             blocks.slots(),
-            self.near_air.parts(),
+            self.near.parts(),
             &mut self.chunks,
             |slot, near, chunk| {
                 measure_block(blocks, boundary, surface, regions, slot, near, chunk);
@@ -112,7 +129,7 @@ impl<const D: usize> Measure<D> {
 
     /// Bytes held on the grid.
     pub fn bytes(&self) -> usize {
-        self.near_air.bytes()
+        self.near.bytes()
     }
 }
 
@@ -128,7 +145,7 @@ fn measure_block<const D: usize>(
     surface: &Field<f32>,
     regions: &Regions<D>,
     slot: usize,
-    near: &mut [u16],
+    near: &mut [Near],
     chunk: &mut Chunk,
 ) {
     let dx = blocks.grid().dx as f32;
@@ -140,21 +157,23 @@ fn measure_block<const D: usize>(
         let phase = regions.list[first as usize].phase;
         let cells = block_cells(D) as Real;
         if phase == Label::Liquid && distance.iter().all(|&d| d <= -dx) {
-            near.fill(AIRLESS);
+            near.fill(Near { air: AIRLESS, liquid: code(first) });
             chunk.extent[first as usize].volume += cells;
             chunk.extent[first as usize].deep += cells;
             return;
         }
         if phase == Label::Air && distance.iter().all(|&d| d >= 0.5 * dx) {
-            near.fill(code(first));
+            near.fill(Near { air: code(first), liquid: SPRAY });
             chunk.extent[first as usize].volume += cells;
             return;
         }
     }
     let below = -dx;
     visit_cells(blocks, boundary, surface, regions, slot, |local, cell| {
-        near[local] = cell.airs;
+        near[local] = NOWHERE;
         let Some((own, mine)) = cell.own else { return };
+        let liquid = if cell.is_air { cell.other.map_or(SPRAY, |(other, _)| code(other)) } else { code(own) };
+        near[local] = Near { air: cell.airs, liquid };
         chunk.extent[own as usize].volume += mine;
         if let Some((other, theirs)) = cell.other {
             chunk.extent[other as usize].volume += theirs;

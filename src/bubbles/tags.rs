@@ -1,37 +1,25 @@
 //! What particles remember from step to step: the liquid they are part of, and the bubble whose wall they make up.
 
-use crate::geometry::Label;
 use crate::grid::{Blocks, CHUNKS, Field, Slots, for_each_block_collecting};
 use crate::liquid::{CellRanges, Particles};
 
-use super::fill::{NO_REGION, Regions};
-use super::measure::{AIRLESS, SEVERAL, code};
+use super::measure::{AIRLESS, Near, SEVERAL};
 use super::tally::Pairs;
 
-/// The two regions a particle knows of, as numbers of the step it was tagged in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Tag {
-    air: u16,
-    liquid: u16,
-}
-
-/// The liquid of particles that fly alone, in cells that are not liquid; and of those in regions too many to number.
-pub const SPRAY: u16 = SEVERAL;
 /// The liquid of particles that nobody asked yet.
 const UNKNOWN: u16 = AIRLESS;
 
-const NONE: Tag = Tag { air: AIRLESS, liquid: UNKNOWN };
+const NONE: Near = Near { air: AIRLESS, liquid: UNKNOWN };
 
 /// The tags of all particles, in the order the particles had when they were tagged, and the votes they cast.
 #[derive(Clone, Debug)]
 pub struct Tags {
-    tags: Vec<Tag>,
+    tags: Vec<Near>,
     /// Particles listed behind the tagged ones up to here were born inside the liquid; later ones came from sources.
     reseeded: usize,
     /// Votes for "the air region that was X is now Y".
     pub air: Pairs,
-    /// Votes for "the liquid that was X is now Y"; every particle votes. Spray is [`SPRAY`] before and
-    /// [`NO_REGION`] now.
+    /// Votes for "the liquid that was X is now Y". Spray is [`SPRAY`] before and now.
     pub liquid: Pairs,
     /// New particles from sources per liquid region, as pairs with zero.
     pub fresh: Pairs,
@@ -41,6 +29,9 @@ pub struct Tags {
     pub present: Pairs,
     chunks: Box<[Votes; CHUNKS]>,
 }
+
+/// Of so many particles deep inside a liquid, one votes.
+const SAMPLE: usize = 16;
 
 /// The votes of one chunk of blocks.
 #[derive(Clone, Debug, Default)]
@@ -67,9 +58,14 @@ impl Tags {
         }
     }
 
+    /// How many particles are tagged, those behind them that were born inside the liquid included.
+    pub fn known(&self) -> usize {
+        self.reseeded
+    }
+
     /// Bytes held per particle.
     pub fn bytes(&self) -> usize {
-        self.tags.capacity() * size_of::<Tag>()
+        self.tags.capacity() * size_of::<Near>()
     }
 
     /// Says that the `count` particles listed behind the tagged ones were born inside the liquid.
@@ -78,27 +74,34 @@ impl Tags {
     }
 
     /// Forgets particles that were taken out of crowds: they are no loss to their liquid. Calls `gone` with the liquid
-    /// of each.
-    pub fn forget_removed<const D: usize>(&mut self, particles: &Particles<D>, mut gone: impl FnMut(usize)) {
+    /// of each, and returns how many there were.
+    pub fn forget_removed<const D: usize>(
+        &mut self,
+        particles: &Particles<D>,
+        mut gone: impl FnMut(usize),
+    ) -> usize {
+        let mut count = 0;
         for (tag, position) in self.tags.iter_mut().zip(&particles.position) {
             if !Particles::is_alive(position) && *tag != NONE {
                 if tag.liquid != UNKNOWN {
                     gone(tag.liquid as usize);
                 }
                 *tag = NONE;
+                count += 1;
             }
         }
+        count
     }
 
-    /// Lets every particle say what it was part of and where that is now. `origin[i]` is the place that particle `i`
-    /// had in the list before it was sorted.
+    /// Lets the particles say what they were part of and where that is now. `origin[i]` is the place that particle `i`
+    /// had in the list before it was sorted. With `sample`, only some of those deep inside a liquid are asked.
     pub fn vote<const D: usize>(
         &mut self,
         blocks: &Blocks<D>,
         ranges: &CellRanges,
         origin: &[u32],
-        regions: &Regions<D>,
-        near_air: &Field<u16>,
+        near: &Field<Near>,
+        sample: bool,
     ) {
         for votes in self.chunks.iter_mut() {
             let Votes { air, liquid, fresh, touched, present } = votes;
@@ -106,30 +109,45 @@ impl Tags {
         }
         let (tags, reseeded) = (&self.tags, self.reseeded);
         for_each_block_collecting(blocks.slots(), (), &mut self.chunks, |slot, (), votes| {
-            for_each_cell(ranges, slot, |cell, particles| {
-                let near = near_air.block(slot)[cell];
-                let liquid = liquid_of(regions, slot, cell);
+            let near = near.block(slot);
+            let calm = near[0].air == AIRLESS && near.iter().all(|&n| n == near[0]);
+            if calm && sample {
+                // Deep inside one liquid: one of many speaks for all.
+                let (particles, liquid) = (ranges.of_block(slot), near[0].liquid as u32);
                 votes.present.add(liquid, 0, particles.len() as u32);
+                let mut left = particles.len();
+                for &from in origin[particles].iter().step_by(SAMPLE) {
+                    let weight = left.min(SAMPLE) as u32;
+                    left -= weight as usize;
+                    if let Some(tag) = tags.get(from as usize).filter(|tag| tag.liquid != UNKNOWN) {
+                        votes.liquid.add(tag.liquid as u32, liquid, weight);
+                    }
+                }
+                return;
+            }
+            for_each_cell(ranges, slot, |cell, particles| {
+                let Near { air, liquid } = near[cell];
+                votes.present.add(liquid as u32, 0, particles.len() as u32);
                 for &from in &origin[particles] {
                     let tag = match tags.get(from as usize) {
                         Some(tag) => *tag,
                         None if (from as usize) < reseeded => continue,
                         None => {
-                            votes.fresh.add(liquid, 0, 1);
-                            if near < SEVERAL {
-                                votes.touched.add(near as u32, 0, 1);
+                            votes.fresh.add(liquid as u32, 0, 1);
+                            if air < SEVERAL {
+                                votes.touched.add(air as u32, 0, 1);
                             }
                             continue;
                         }
                     };
                     if tag.liquid != UNKNOWN {
-                        votes.liquid.add(tag.liquid as u32, liquid, 1);
+                        votes.liquid.add(tag.liquid as u32, liquid as u32, 1);
                     }
-                    if near < SEVERAL {
+                    if air < SEVERAL {
                         match tag.air {
                             AIRLESS => {}
-                            SEVERAL => votes.touched.add(near as u32, 0, 1),
-                            air => votes.air.add(air as u32, near as u32, 1),
+                            SEVERAL => votes.touched.add(air as u32, 0, 1),
+                            before => votes.air.add(before as u32, air as u32, 1),
                         }
                     }
                 }
@@ -148,8 +166,7 @@ impl Tags {
         blocks: &Blocks<D>,
         ranges: &CellRanges,
         particles: usize,
-        regions: &Regions<D>,
-        near_air: &Field<u16>,
+        near: &Field<Near>,
     ) {
         if particles > self.tags.capacity() {
             self.tags.reserve_exact(particles + particles / 64 - self.tags.len());
@@ -160,12 +177,10 @@ impl Tags {
         let slots: &Slots = blocks.slots();
         crate::grid::for_each_block(slots, (), |slot, ()| {
             let out = &out;
+            let near = near.block(slot);
             for_each_cell(ranges, slot, |cell, range| {
-                let liquid = liquid_of(regions, slot, cell);
-                let liquid = if liquid == NO_REGION { SPRAY } else { code(liquid) };
-                let tag = Tag { air: near_air.block(slot)[cell], liquid };
                 // SAFETY: cells own disjoint ranges of particles, all below `particles`.
-                range.for_each(|i| unsafe { *out.0.add(i) = tag });
+                range.for_each(|i| unsafe { *out.0.add(i) = near[cell] });
             });
         });
     }
@@ -178,7 +193,7 @@ impl Default for Tags {
 }
 
 /// The tags, written cell by cell.
-struct Out(*mut Tag);
+struct Out(*mut Near);
 // SAFETY: see `Tags::renew`.
 unsafe impl Sync for Out {}
 
@@ -195,16 +210,5 @@ fn for_each_cell(ranges: &CellRanges, slot: usize, mut body: impl FnMut(usize, s
         if end > start as usize {
             body(cell, start as usize..end);
         }
-    }
-}
-
-/// The liquid region of a cell; none where its particles are spray.
-#[inline(always)]
-fn liquid_of<const D: usize>(regions: &Regions<D>, slot: usize, cell: usize) -> u32 {
-    let region = regions.of.block(slot)[cell];
-    if region != NO_REGION && regions.list[region as usize].phase == Label::Liquid {
-        region
-    } else {
-        NO_REGION
     }
 }

@@ -32,7 +32,11 @@ struct Basin {
     open: bool,
     /// Outflow asked of its air.
     air: Real,
+    /// Volume that its liquid lacks, cells.
+    missing: Real,
+    /// Liquid cells below the surface, and all liquid, cells.
     deep: Real,
+    liquid: Real,
 }
 
 /// How far a bubble's wall may be pushed in one step, in cells.
@@ -75,23 +79,23 @@ impl Targets {
                     basin.air += outflow;
                 }
                 Label::Air => basin.open = true,
-                _ => basin.deep += measure.extent[region].deep,
+                _ => {
+                    basin.missing += record.rest - record.volume;
+                    basin.deep += measure.extent[region].deep;
+                    basin.liquid += record.volume;
+                }
             }
             self.outflow.push(outflow);
         }
-        for (region, record) in records.iter().enumerate().filter(|(_, record)| record.phase == Label::Liquid)
-        {
-            let Basin { open, air, deep } = self.basins[measure.basin[region] as usize];
-            let per_cell = if open {
-                let deep = measure.extent[region].deep;
-                // Spray and thin sheets have no inside: leave them alone.
-                let enough = deep >= 0.05 * record.volume && deep > 0.0;
-                if enough { rates.liquid * dt * (record.rest - record.volume) / deep } else { 0.0 }
-            } else if deep > 0.0 {
+        for (region, _) in records.iter().enumerate().filter(|(_, record)| record.phase == Label::Liquid) {
+            let Basin { open, air, missing, deep, liquid } = self.basins[measure.basin[region] as usize];
+            // Spray and thin sheets have no inside to expand: what they lack is made up for by the others.
+            let enough = deep >= 0.05 * liquid && deep > 0.0;
+            let per_cell = match open {
+                _ if !enough => 0.0,
+                true => rates.liquid * dt * missing / deep,
                 // What the air takes, the liquid gives.
-                -air * dt / dx / deep
-            } else {
-                0.0
+                false => -air * dt / dx / deep,
             };
             self.outflow[region] = per_cell.clamp(-MOST_EXPANSION, MOST_EXPANSION) * dx / dt;
         }

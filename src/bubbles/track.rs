@@ -12,8 +12,8 @@ use crate::math::{Real, power};
 use super::fill::Regions;
 use super::graph::{Graph, Party, Share};
 use super::history::{EventKind, History};
-use super::measure::Measure;
-use super::tags::{SPRAY, Tags};
+use super::measure::{Measure, SPRAY};
+use super::tags::Tags;
 
 /// What is known of a region beyond its cells. Volumes are in cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,6 +68,8 @@ pub struct Tracker {
     tags: Tags,
     /// Rest volume that flies as spray, and the particles it is made of.
     spray: [Real; 2],
+    /// Particles forgotten since the last update.
+    forgotten: usize,
     history: History,
     /// The last names given, to air and to liquid.
     last_id: [u64; 2],
@@ -149,7 +151,7 @@ impl Tracker {
     /// Forgets particles that are dead by now: they do not take volume with them, those that die later do.
     pub fn forget_removed<const D: usize>(&mut self, particles: &Particles<D>) {
         let (records, spray) = (&mut self.records, &mut self.spray);
-        self.tags.forget_removed(particles, |liquid| match records.get_mut(liquid) {
+        self.forgotten += self.tags.forget_removed(particles, |liquid| match records.get_mut(liquid) {
             Some(record) => record.particles -= 1.0,
             None => spray[1] -= 1.0,
         });
@@ -157,24 +159,21 @@ impl Tracker {
 
     /// Recognises the regions of this step.
     pub fn update<const D: usize>(&mut self, scene: &Scene<'_, D>) {
-        self.tags.vote(scene.blocks, scene.ranges, scene.origin, scene.regions, &scene.measure.near_air);
+        // When nobody came or died, shares add up to one whatever the sample; otherwise everyone is counted.
+        let complete = scene.origin.len() + self.forgotten == self.tags.known();
+        self.tags.vote(scene.blocks, scene.ranges, scene.origin, &scene.measure.near, complete);
+        self.forgotten = 0;
         std::mem::swap(&mut self.records, &mut self.before);
         self.gather_edges(scene.regions.len());
         self.begin_records(scene);
         self.share_air(scene);
-        self.share_liquid(scene);
+        self.share_liquid(scene, complete);
         self.find_kin();
         self.name_regions(scene.time, scene.fed);
         if scene.conserve {
             self.balance_closed_basins(scene);
         }
-        self.tags.renew(
-            scene.blocks,
-            scene.ranges,
-            scene.origin.len(),
-            scene.regions,
-            &scene.measure.near_air,
-        );
+        self.tags.renew(scene.blocks, scene.ranges, scene.origin.len(), &scene.measure.near);
     }
 
     /// Keeps the votes that mean something, and finds every region's strongest tie.
@@ -332,15 +331,26 @@ impl Tracker {
 
     /// Every particle carries its share of its liquid's rest volume to wherever it is now: to another region, into
     /// spray, or out of the scene.
-    fn share_liquid<const D: usize>(&mut self, scene: &Scene<'_, D>) {
+    fn share_liquid<const D: usize>(&mut self, scene: &Scene<'_, D>, complete: bool) {
         let first = self.before.is_empty();
         let mut spray = [0.0; 2];
+        if complete {
+            // Nobody died: all votes of a liquid are all its particles, as far as they were asked.
+            self.before.iter_mut().for_each(|record| record.particles = 0.0);
+            self.spray[1] = 0.0;
+            for (from, _, votes) in self.tags.liquid.iter() {
+                match self.before.get_mut(from as usize) {
+                    Some(record) => record.particles += votes as Real,
+                    None => self.spray[1] += votes as Real,
+                }
+            }
+        }
         for (from, to, votes) in self.tags.liquid.iter() {
+            debug_assert!(from == SPRAY as u32 || (from as usize) < self.before.len());
             let (rest, particles) = match self.before.get(from as usize) {
                 Some(record) => (record.rest, record.particles),
                 None => (self.spray[0], self.spray[1]),
             };
-            debug_assert!(from == SPRAY as u32 || (from as usize) < self.before.len());
             let carried = rest * votes as Real / particles.max(1.0);
             match self.records.get_mut(to as usize) {
                 Some(record) => record.rest += carried,
