@@ -2,10 +2,14 @@
 //! them.
 
 mod advect;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod emit;
 mod extrapolate;
 mod kernel;
+mod lanes;
 mod particles;
+mod profile;
 mod reseed;
 mod shared;
 mod sort;
