@@ -13,7 +13,7 @@ use super::{CellRanges, Particles};
 
 /// Cells a particle may cross in one substep; the step size keeps to it. Blocks are stored four cells around every
 /// particle, and velocities extrapolated as far.
-pub const MOST_CELLS: f64 = 3.5;
+pub const MOST_CELLS: f64 = 3.75;
 
 /// Room for the last point where a velocity is looked up, three quarters of the way, and for the interpolation there.
 const HALO: Halo = Halo::new(4);

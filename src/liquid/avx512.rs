@@ -1,11 +1,14 @@
 //! Eight particles side by side in AVX-512 instructions.
+//!
+//! SAFETY, of every `unsafe` here: [`Avx512`] is named in one place only, behind the check that the processor has the
+//! instructions.
 
 use std::arch::x86_64::*;
 use std::ops::{Add, Mul, Sub};
 
 use super::lanes::{LANES, Wide};
 
-/// Proof of nothing: whoever names this type must have found the instructions (see `lanes::dispatch`).
+/// The way of processors with AVX-512; for `lanes::dispatch` alone.
 #[derive(Clone, Copy)]
 pub(super) struct Avx512;
 
@@ -23,7 +26,6 @@ macro_rules! operator {
             type Output = $type;
             #[inline(always)]
             fn $method(self, other: $type) -> $type {
-                // SAFETY: the processor has the instruction, as everywhere in this file.
                 unsafe { $type($instruction(self.0, other.0)) }
             }
         }

@@ -206,7 +206,16 @@ impl<const D: usize> Simulation<D> {
     /// Memory in use.
     pub fn memory(&self) -> MemoryReport {
         let State {
-            particles, blocks, boundary, velocity, surface, projection, sorter, surface_scratch, ..
+            particles,
+            blocks,
+            boundary,
+            velocity,
+            earlier,
+            surface,
+            projection,
+            sorter,
+            surface_scratch,
+            ..
         } = &self.state;
         let near_cells = blocks
             .slots()
@@ -218,7 +227,7 @@ impl<const D: usize> Simulation<D> {
         MemoryReport {
             grid_bytes: blocks.bytes()
                 + boundary.bytes()
-                + velocity.iter().map(Field::bytes).sum::<usize>()
+                + velocity.iter().chain(earlier).map(Field::bytes).sum::<usize>()
                 + surface.bytes()
                 + projection.bytes()
                 + sorter.grid_bytes()
