@@ -97,11 +97,12 @@ macro_rules! operator {
         impl $trait for Eight {
             type Output = Eight;
             #[inline(always)]
-            fn $method(mut self, other: Eight) -> Eight {
+            fn $method(self, other: Eight) -> Eight {
+                let mut result = [0.0; LANES];
                 for l in 0..LANES {
-                    self.0[l] = self.0[l] $op other.0[l];
+                    result[l] = self.0[l] $op other.0[l];
                 }
-                self
+                Eight(result)
             }
         }
         impl $trait for Pairs {
