@@ -1,19 +1,19 @@
 //! Moving particles through the velocity field, and keeping them out of solids.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use crate::geometry::{Boundary, Nearness, Walls};
 use crate::grid::{Blocks, Field, Grid, Halo, halo_cells, load_halo};
 use crate::math::{Real, Vector, power};
 
-use super::kernel::{LANES, Lanes, lane_sample, load_lanes};
+use super::kernel::{lane_sample, load_vectors, relative, store_vectors};
+use super::lanes::{Job, LANES, Wide, dispatch};
 use super::shared::SharedOut;
 use super::{CellRanges, Particles};
 
 /// Cells a particle may cross in one substep; the step size keeps to it. Blocks are stored four cells around every
 /// particle, and velocities extrapolated as far.
-pub const MOST_CELLS: f64 = 3.5;
+pub const MOST_CELLS: f64 = 3.75;
 
 /// Room for the last point where a velocity is looked up, three quarters of the way, and for the interpolation there.
 const HALO: Halo = Halo::new(4);
@@ -21,7 +21,7 @@ const MOST: usize = halo_cells(HALO, 3);
 
 /// Room for the end of the way, where wall distances are looked up.
 const WALLS: Halo = Halo::new(5);
-const MOST_CORNERS: usize = halo_cells(WALLS, 3).next_power_of_two();
+const MOST_CORNERS: usize = halo_cells(WALLS, 3);
 
 /// Distance kept from solids, cells: just enough not to be caught by rounding.
 const SKIN: f32 = 0.02;
@@ -50,61 +50,72 @@ pub fn advect<const D: usize>(
         // SAFETY: blocks have disjoint ranges of particles.
         let position = unsafe { std::slice::from_raw_parts_mut(position.0.add(range.start), range.len()) };
         let first_cell = blocks.first_cell(slot).map(|c| c as f32);
-        advect_block(position, first_cell, &faces, cells_per_speed);
+        dispatch(Advect { position, first_cell, faces: &faces, cells_per_speed });
     });
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+avx2+fma", "x86_64+avx2+fma"))]
-fn advect_block<const D: usize>(
-    position: &mut [[f32; D]],
+/// The way of a block's particles through the velocities around it.
+struct Advect<'a, const D: usize> {
+    position: &'a mut [[f32; D]],
     first_cell: [f32; D],
-    faces: &[f32; 3 * MOST],
+    faces: &'a [f32; 3 * MOST],
     cells_per_speed: f32,
-) {
-    for position in position.chunks_mut(LANES) {
-        let x = load_lanes(position, &first_cell);
-        let k1 = lane_velocity(faces, &x, cells_per_speed);
-        let k2 = lane_velocity(faces, &along(&x, &k1, 0.5), cells_per_speed);
-        let k3 = lane_velocity(faces, &along(&x, &k2, 0.75), cells_per_speed);
-        for (l, position) in position.iter_mut().enumerate() {
+}
+
+impl<const D: usize> Job for Advect<'_, D> {
+    #[inline(always)]
+    fn run<W: Wide>(self) {
+        let (faces, per_speed) = (self.faces, W::splat(self.cells_per_speed));
+        for position in self.position.chunks_mut(LANES) {
+            let mut at = load_vectors::<W, D>(position);
+            let x = relative::<W, D>(&at, &self.first_cell);
+            let k1 = lane_way::<W, D>(faces, &inside::<W, D>(&x), per_speed);
+            let k2 = lane_way::<W, D>(faces, &along::<W, D>(&x, &k1, 0.5), per_speed);
+            let k3 = lane_way::<W, D>(faces, &along::<W, D>(&x, &k2, 0.75), per_speed);
             for k in 0..D {
-                position[k] += (2.0 * k1[k][l] + 3.0 * k2[k][l] + 4.0 * k3[k][l]) * (1.0 / 9.0);
+                let sum = W::splat(2.0) * k1[k] + W::splat(3.0) * k2[k] + W::splat(4.0) * k3[k];
+                at[k] = at[k] + sum * W::splat(1.0 / 9.0);
             }
+            store_vectors::<W, D>(&at, position);
         }
     }
 }
 
 /// The way a particle would go in a substep, in cells.
 #[inline(always)]
-fn lane_velocity<const D: usize>(
+fn lane_way<W: Wide, const D: usize>(
     faces: &[f32; 3 * MOST],
-    x: &[Lanes; D],
-    cells_per_speed: f32,
-) -> [Lanes; D] {
-    let mut way = [[0.0; LANES]; D];
+    x: &[W::Eight; D],
+    cells_per_speed: W::Eight,
+) -> [W::Eight; D] {
+    let mut way = *x;
     for axis in 0..D {
         let component: &[f32; MOST] =
             (&faces[axis * MOST..(axis + 1) * MOST]).try_into().expect("one box per component");
-        way[axis] = lane_sample(component, x, axis, HALO);
-        for l in 0..LANES {
-            way[axis][l] *= cells_per_speed;
-        }
+        way[axis] = lane_sample::<W, D, MOST>(component, x, axis, HALO) * cells_per_speed;
     }
     way
 }
 
 /// `x + share · way`, kept inside the box: a particle faster than the step allows reads its border.
 #[inline(always)]
-fn along<const D: usize>(x: &[Lanes; D], way: &[Lanes; D], share: f32) -> [Lanes; D] {
-    let (low, high) = (0.5 - HALO.margin as f32, (HALO.side - HALO.margin) as f32 - 1.001);
+fn along<W: Wide, const D: usize>(x: &[W::Eight; D], way: &[W::Eight; D], share: f32) -> [W::Eight; D] {
     let mut moved = *x;
     for k in 0..D {
-        for l in 0..LANES {
-            let to = x[k][l] + share * way[k][l];
-            moved[k][l] = if to > low { if to < high { to } else { high } } else { low };
-        }
+        moved[k] = x[k] + W::splat(share) * way[k];
     }
-    moved
+    inside::<W, D>(&moved)
+}
+
+/// Cuts places to the box; so the NaN of a dead particle finds a place, too.
+#[inline(always)]
+fn inside<W: Wide, const D: usize>(x: &[W::Eight; D]) -> [W::Eight; D] {
+    let mut cut = *x;
+    for k in 0..D {
+        let (low, high) = (0.5 - HALO.margin as f32, (HALO.side - HALO.margin) as f32 - 1.001);
+        cut[k] = W::within(x[k], low, high);
+    }
+    cut
 }
 
 /// Pushes particles out of solids, takes away the velocity that drove them in, and removes those that left through
@@ -137,42 +148,65 @@ pub fn collide<const D: usize>(
         };
         let first = blocks.first_cell(slot).map(|c| c as f32);
         let moving = boundary.nearness(slot) == Nearness::Moving;
+        let wall_velocity = |position: &[f32; D]| match moving {
+            true => walls.velocity(&Vector::from_fn(|k, _| position[k] as Real * blocks.grid().dx), time),
+            false => Vector::zeros(),
+        };
+        let sides = &sides;
+        dispatch(Collide { position, velocity, first, corner: &corner, sides, wall_velocity });
+    });
+}
+
+/// The particles of a block among the walls around it.
+struct Collide<'a, const D: usize, F> {
+    position: &'a mut [[f32; D]],
+    velocity: &'a mut [[f32; D]],
+    first: [f32; D],
+    corner: &'a [f32; MOST_CORNERS],
+    sides: &'a Sides<D>,
+    wall_velocity: F,
+}
+
+impl<const D: usize, F: Fn(&[f32; D]) -> Vector<D>> Job for Collide<'_, D, F> {
+    #[inline(always)]
+    fn run<W: Wide>(self) {
+        let Collide { position, velocity, first, corner, sides, wall_velocity } = self;
         for (position, velocity) in position.chunks_mut(LANES).zip(velocity.chunks_mut(LANES)) {
-            // Sides first: beyond them there are no wall distances to look at.
-            position.iter_mut().for_each(|position| sides.keep(position));
-            let distance = wall_distances(&corner, position, &first);
-            for ((position, velocity), distance) in position.iter_mut().zip(velocity).zip(distance) {
-                if distance < SKIN {
-                    let wall = if moving {
-                        let at = Vector::from_fn(|k, _| position[k] as Real * blocks.grid().dx);
-                        walls.velocity(&at, time)
-                    } else {
-                        Vector::zeros()
-                    };
-                    push_out(&corner, position, velocity, &first, &wall);
+            // Nearly always nobody is in a wall, which takes a few instructions to see.
+            if clear_of_walls::<W, D>(position, &first, corner, sides) {
+                continue;
+            }
+            for (position, velocity) in position.iter_mut().zip(velocity) {
+                // Sides first: beyond them there are no wall distances to look at.
+                sides.keep(position);
+                let x: [f32; D] = std::array::from_fn(|k| position[k] - first[k]);
+                if Particles::is_alive(position) && distance_and_normal(corner, &x).0 < SKIN {
+                    let wall = wall_velocity(position);
+                    push_out(corner, position, velocity, &first, &wall);
                     sides.keep(position);
                 }
             }
         }
-    });
+    }
 }
 
-/// Wall distances of up to eight particles; those of dead ones mean nothing.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+avx2+fma", "x86_64+avx2+fma"))]
-fn wall_distances<const D: usize>(
-    corner: &[f32; MOST_CORNERS],
+/// Whether up to eight particles are all alive, between the domain's sides and outside solids.
+#[inline(always)]
+fn clear_of_walls<W: Wide, const D: usize>(
     position: &[[f32; D]],
     first: &[f32; D],
-) -> Lanes {
-    let (low, high) = (-(WALLS.margin as f32), (WALLS.side - WALLS.margin) as f32 - 1.001);
-    let mut x = load_lanes(position, first);
-    for x in &mut x {
-        for x in x {
-            // Also catches the NaN of a dead particle.
-            *x = if *x > low { if *x < high { *x } else { high } } else { low };
-        }
+    corner: &[f32; MOST_CORNERS],
+    sides: &Sides<D>,
+) -> bool {
+    let at = load_vectors::<W, D>(position);
+    let mut x = relative::<W, D>(&at, first);
+    let mut all = true;
+    for k in 0..D {
+        let [low, high] = sides.limit[k];
+        all &= W::all_within(at[k], low, high);
+        x[k] = W::within(x[k], -(WALLS.margin as f32), (WALLS.side - WALLS.margin) as f32 - 1.001);
     }
-    lane_sample(corner, &x, D, WALLS)
+    all && W::all_within(lane_sample::<W, D, MOST_CORNERS>(corner, &x, D, WALLS), SKIN, f32::INFINITY)
 }
 
 /// Moves a particle to the wall's surface and takes away the velocity that drove it in.

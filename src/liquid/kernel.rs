@@ -1,13 +1,9 @@
 //! The linear interpolation kernel of the staggered grid, on a block with a margin: for one particle, and for
-//! eight side by side, which compilers turn into vector instructions.
+//! eight side by side.
 
 use crate::grid::Halo;
 
-/// Particles interpolated side by side.
-pub(super) const LANES: usize = 8;
-
-/// One number per particle.
-pub(super) type Lanes = [f32; LANES];
+use super::lanes::{Arithmetic, LANES, Wide};
 
 /// Where a particle lies among the faces of one velocity component.
 pub(super) struct Stencil<const D: usize> {
@@ -66,91 +62,166 @@ pub(super) fn sample<const D: usize>(values: &[f32], x: &[f32; D], axis: usize, 
 }
 
 /// [`Stencil`] for several particles.
-pub(super) struct LaneStencil<const D: usize> {
-    pub base: [u32; LANES],
-    pub fraction: [Lanes; D],
+pub(super) struct LaneStencil<W: Wide, const D: usize> {
+    pub base: W::Index,
+    pub fraction: [W::Eight; D],
 }
 
 /// [`stencil`] for several particles; an axis past the last finds the corners of their cells.
 #[inline(always)]
-pub(super) fn lane_stencil<const D: usize>(x: &[Lanes; D], axis: usize, halo: Halo) -> LaneStencil<D> {
-    let mut found = LaneStencil { base: [0; LANES], fraction: [[0.0; LANES]; D] };
+pub(super) fn lane_stencil<W: Wide, const D: usize>(
+    x: &[W::Eight; D],
+    axis: usize,
+    halo: Halo,
+) -> LaneStencil<W, D> {
+    let mut found = LaneStencil { base: W::origin(), fraction: *x };
     let mut stride = 1;
     for k in 0..D {
         let shift = halo.margin as f32 - if k == axis || axis >= D { 0.0 } else { 0.5 };
-        for l in 0..LANES {
-            let shifted = x[k][l] + shift;
-            // SAFETY: callers keep particles inside the box, so that this is a small positive number.
-            let low = unsafe { shifted.to_int_unchecked::<i32>() };
-            found.fraction[k][l] = shifted - low as f32;
-            found.base[l] += low as u32 * stride;
-        }
+        (found.base, found.fraction[k]) = W::split(x[k] + W::splat(shift), stride, found.base);
         stride *= halo.side as u32;
     }
     found
 }
 
-/// Reads a value per particle. The box's size is a power of two, so that cutting the index to it costs nothing and
-/// no read can leave the box.
+/// The way from `a` to `b`, at `t`.
 #[inline(always)]
-pub(super) fn gather<const N: usize>(values: &[f32; N], base: &[u32; LANES], offset: u32) -> Lanes {
-    const { assert!(N.is_power_of_two()) };
-    let mut out = [0.0; LANES];
-    for l in 0..LANES {
-        out[l] = values[(base[l] + offset) as usize & (N - 1)];
+pub(super) fn blend<T: Arithmetic>(a: T, b: T, t: T) -> T {
+    a + t * (b - a)
+}
+
+/// Interpolates along y between the faces that start `offset` past the base: what is left differs along x only.
+#[inline(always)]
+fn lane_rows<W: Wide, const D: usize, const N: usize>(
+    values: &[f32; N],
+    at: &LaneStencil<W, D>,
+    offset: u32,
+    halo: Halo,
+) -> W::Pairs {
+    let (low, high) =
+        (W::pairs(values, at.base, offset), W::pairs(values, at.base, offset + halo.side as u32));
+    blend(low, high, W::twice(at.fraction[1]))
+}
+
+/// [`sample`] for several particles, whose stencil is known.
+#[inline(always)]
+pub(super) fn lane_value<W: Wide, const D: usize, const N: usize>(
+    values: &[f32; N],
+    at: &LaneStencil<W, D>,
+    halo: Halo,
+) -> W::Eight {
+    let mut rows = lane_rows::<W, D, N>(values, at, 0, halo);
+    if D == 3 {
+        let above = lane_rows::<W, D, N>(values, at, (halo.side * halo.side) as u32, halo);
+        rows = blend(rows, above, W::twice(at.fraction[D - 1]));
     }
-    out
+    let (low, high) = W::apart(rows);
+    blend(low, high, at.fraction[0])
 }
 
 /// [`sample`] for several particles.
 #[inline(always)]
-pub(super) fn lane_sample<const D: usize, const N: usize>(
+pub(super) fn lane_sample<W: Wide, const D: usize, const N: usize>(
     values: &[f32; N],
-    x: &[Lanes; D],
+    x: &[W::Eight; D],
     axis: usize,
     halo: Halo,
-) -> Lanes {
-    let LaneStencil { base, fraction } = lane_stencil(x, axis, halo);
-    let mut sum = [0.0; LANES];
-    for row in 0..1 << (D - 1) {
-        let offset = row_offset(row, halo);
-        let (low, high) = (gather(values, &base, offset), gather(values, &base, offset + 1));
-        let weight = lane_row_weight(&fraction, row);
+) -> W::Eight {
+    lane_value::<W, D, N>(values, &lane_stencil::<W, D>(x, axis, halo), halo)
+}
+
+/// Change of the interpolated value across one cell, along each axis, for several particles.
+#[inline(always)]
+pub(super) fn lane_slope<W: Wide, const D: usize, const N: usize>(
+    values: &[f32; N],
+    at: &LaneStencil<W, D>,
+    halo: Halo,
+) -> [W::Eight; D] {
+    let (row, plane) = (halo.side as u32, (halo.side * halo.side) as u32);
+    let y = W::twice(at.fraction[1]);
+    let low = W::pairs(values, at.base, 0);
+    let mut along_y = W::pairs(values, at.base, row) - low;
+    let mut rows = low + y * along_y;
+    let mut slope = at.fraction;
+    if D == 3 {
+        let z = W::twice(at.fraction[D - 1]);
+        let low = W::pairs(values, at.base, plane);
+        let above = W::pairs(values, at.base, plane + row) - low;
+        let along_z = low + y * above - rows;
+        along_y = blend(along_y, above, z);
+        rows = rows + z * along_z;
+        let (low, high) = W::apart(along_z);
+        slope[D - 1] = blend(low, high, at.fraction[0]);
+    }
+    let (low, high) = W::apart(along_y);
+    slope[1] = blend(low, high, at.fraction[0]);
+    let (low, high) = W::apart(rows);
+    slope[0] = high - low;
+    slope
+}
+
+/// Vectors of up to eight particles, one group of numbers per axis. Missing ones repeat the last.
+#[inline(always)]
+pub(super) fn load_vectors<W: Wide, const D: usize>(from: &[[f32; D]]) -> [W::Eight; D] {
+    let mut apart = [[0.0; LANES]; D];
+    if let Ok(from) = <&[[f32; D]; LANES]>::try_from(from) {
+        // Almost always: known to be eight, the transposition is a few shuffles.
         for l in 0..LANES {
-            sum[l] += weight[l] * ((1.0 - fraction[0][l]) * low[l] + fraction[0][l] * high[l]);
+            for k in 0..D {
+                apart[k][l] = from[l][k];
+            }
+        }
+    } else {
+        for l in 0..LANES {
+            for k in 0..D {
+                apart[k][l] = from[l.min(from.len() - 1)][k];
+            }
         }
     }
-    sum
+    let mut x = [W::splat(0.0); D];
+    for k in 0..D {
+        x[k] = W::load(&apart[k]);
+    }
+    x
 }
 
-/// Offset in memory of a row of faces: bit 0 of `row` is a step along y, bit 1 one along z.
+/// The inverse of [`load_vectors`].
 #[inline(always)]
-pub(super) fn row_offset(row: usize, halo: Halo) -> u32 {
-    ((row & 1) * halo.side + (row >> 1) * halo.side * halo.side) as u32
+pub(super) fn store_vectors<W: Wide, const D: usize>(x: &[W::Eight; D], to: &mut [[f32; D]]) {
+    let mut apart = [[0.0; LANES]; D];
+    for k in 0..D {
+        apart[k] = W::store(x[k]);
+    }
+    store_lanes(&apart, to);
 }
 
-/// [`row_weight`] for several particles.
+/// Writes the numbers of up to eight particles, given by axis.
 #[inline(always)]
-pub(super) fn lane_row_weight<const D: usize>(fraction: &[Lanes; D], row: usize) -> Lanes {
-    let mut weight = [1.0; LANES];
-    for k in 1..D {
+pub(super) fn store_lanes<T: Copy, const D: usize>(apart: &[[T; LANES]; D], to: &mut [[T; D]]) {
+    if let Ok(to) = <&mut [[T; D]; LANES]>::try_from(&mut *to) {
         for l in 0..LANES {
-            weight[l] *= if row & (1 << (k - 1)) != 0 { fraction[k][l] } else { 1.0 - fraction[k][l] };
+            for k in 0..D {
+                to[l][k] = apart[k][l];
+            }
+        }
+    } else {
+        for (l, to) in to.iter_mut().enumerate() {
+            for k in 0..D {
+                to[k] = apart[k][l];
+            }
         }
     }
-    weight
 }
 
-/// Positions of up to eight particles, in cells from the block's low corner, one array per axis. Missing ones
-/// repeat the last.
+/// Positions relative to a block's low corner.
 #[inline(always)]
-pub(super) fn load_lanes<const D: usize>(position: &[[f32; D]], first_cell: &[f32; D]) -> [Lanes; D] {
-    let mut x = [[0.0; LANES]; D];
-    for l in 0..LANES {
-        let from = &position[l.min(position.len() - 1)];
-        for k in 0..D {
-            x[k][l] = from[k] - first_cell[k];
-        }
+pub(super) fn relative<W: Wide, const D: usize>(
+    position: &[W::Eight; D],
+    first_cell: &[f32; D],
+) -> [W::Eight; D] {
+    let mut x = *position;
+    for k in 0..D {
+        x[k] = x[k] - W::splat(first_cell[k]);
     }
     x
 }

@@ -2,10 +2,15 @@
 //! them.
 
 mod advect;
+mod ahead;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod emit;
 mod extrapolate;
 mod kernel;
+mod lanes;
 mod particles;
+mod profile;
 mod reseed;
 mod shared;
 mod sort;
@@ -14,11 +19,12 @@ mod transfer;
 mod volume;
 
 pub use advect::{MOST_CELLS, advect, collide};
+pub use ahead::look_ahead;
 pub use emit::{Layout, drain, emit, seed};
 pub use extrapolate::{ExtrapolateScratch, FaceMask, extrapolate, mask_parts};
 pub use particles::Particles;
 pub use reseed::{Bounds, Reseeded, reseed};
-pub use sort::{CellRanges, Sorter};
+pub use sort::{CellRanges, MARGIN_CELLS, Sorter};
 pub use surface::{KERNEL_CELLS, SurfaceScratch, rebuild_surface};
 pub use transfer::{grid_to_particles, particles_to_grid};
 pub use volume::{liquid_shares, measure_volume};

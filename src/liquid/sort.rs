@@ -46,6 +46,8 @@ pub struct Sorter<const D: usize> {
     /// Where each cell's particles are.
     pub ranges: CellRanges,
     wanted: Activation,
+    /// Per cell of a block: which of the block's 3^D surroundings a particle there needs.
+    surroundings: Vec<u32>,
     /// Per block of the lookup table: which of its 3^D surroundings are needed.
     needs: Vec<AtomicU32>,
     rank: Vec<u32>,
@@ -71,6 +73,7 @@ impl<const D: usize> Sorter<D> {
         Sorter {
             ranges: CellRanges { start: Field::new(block_cells(D), 0), block: Vec::new() },
             wanted: Activation::default(),
+            surroundings: (0..block_cells(D)).map(|cell| surroundings(unflatten::<D>(cell, SIDE))).collect(),
             needs: Vec::new(),
             rank: Vec::new(),
             counts: Vec::new(),
@@ -112,7 +115,11 @@ impl<const D: usize> Sorter<D> {
     pub fn grid_bytes(&self) -> usize {
         self.ranges.start.bytes()
             + self.ranges.block.capacity() * 8
-            + (self.needs.capacity() + self.rank.capacity() + self.counts.capacity()) * 4
+            + (self.surroundings.capacity()
+                + self.needs.capacity()
+                + self.rank.capacity()
+                + self.counts.capacity())
+                * 4
     }
 
     fn find_blocks(
@@ -125,7 +132,7 @@ impl<const D: usize> Sorter<D> {
     ) {
         self.needs.resize_with(blocks.table_len(), || AtomicU32::new(0));
         resize_tight(&mut self.spare, particles.len());
-        let needs = &self.needs;
+        let (needs, surroundings) = (&self.needs, &self.surroundings);
         let keys: &mut [u32] = &mut bytemuck::cast_slice_mut(&mut self.spare)[..particles.len()];
         let chunk = particles.len().div_ceil(CHUNKS).max(1);
         particles.position.par_chunks(chunk).zip(keys.par_chunks_mut(chunk)).for_each(|(positions, keys)| {
@@ -139,7 +146,7 @@ impl<const D: usize> Sorter<D> {
                 let Some(index) = blocks.table_index(blocks.grid().block_of(cell)) else { continue };
                 let local = blocks.local_index(cell);
                 *key = (index * block_cells(D) + local) as u32;
-                let mask = surroundings(unflatten::<D>(local, SIDE));
+                let mask = surroundings[local];
                 if last.0 != index {
                     last = (index, needs[index].load(Ordering::Relaxed));
                 }
@@ -249,7 +256,7 @@ impl<const D: usize> Sorter<D> {
             start.copy_within(..start.len() - 1, 1);
             start[0] = first;
         });
-        self.order.copy_from_slice(sorted);
+        copy(sorted, &mut self.order);
     }
 
     /// Moves every array into the new order, one at a time through the spare one.
@@ -263,12 +270,16 @@ impl<const D: usize> Sorter<D> {
             values.truncate(living);
             resize_tight(&mut self.spare, order.len().max(1));
         }
-        for row in &mut particles.affine {
-            let spare: &mut [[u16; D]] = &mut bytemuck::cast_slice_mut(&mut self.spare)[..living];
-            gather(order, row, spare);
-            row.truncate(living);
-            row.copy_from_slice(spare);
+        // The first row steps aside, each other one moves into the array of the row before it.
+        let aside: &mut [[u16; D]] = &mut bytemuck::cast_slice_mut(&mut self.spare)[..living];
+        gather(order, &particles.affine[0], aside);
+        for row in 1..D {
+            let (before, from) = particles.affine.split_at_mut(row);
+            gather(order, &from[0], &mut before[row - 1][..living]);
         }
+        copy(aside, &mut particles.affine[D - 1][..living]);
+        particles.affine.rotate_right(1);
+        particles.affine.iter_mut().for_each(|row| row.truncate(living));
     }
 }
 
@@ -278,8 +289,14 @@ impl<const D: usize> Default for Sorter<D> {
     }
 }
 
+/// Particles that a thread moves at a time.
+const GRAIN: usize = 4096;
+
+fn copy<T: Copy + Send + Sync>(from: &[T], to: &mut [T]) {
+    to.par_chunks_mut(GRAIN).zip(from.par_chunks(GRAIN)).for_each(|(to, from)| to.copy_from_slice(from));
+}
+
 fn gather<T: Copy + Send + Sync>(order: &[u32], from: &[T], to: &mut [T]) {
-    const GRAIN: usize = 4096;
     to.par_chunks_mut(GRAIN).zip(order.par_chunks(GRAIN)).for_each(|(to, order)| {
         for (to, &index) in to.iter_mut().zip(order) {
             *to = from[index as usize];

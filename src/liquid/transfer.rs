@@ -11,9 +11,10 @@ use crate::grid::{Blocks, Field, Halo, SIDE, Slots, block_cells, for_each_block,
 use crate::math::{power, unflatten};
 
 use super::kernel::{
-    LANES, LaneStencil, Lanes, gather, lane_row_weight, lane_stencil, load_lanes, row_offset,
+    lane_slope, lane_stencil, lane_value, load_vectors, relative, store_lanes, store_vectors,
 };
-use super::particles::{pack, unpack};
+use super::lanes::{Job, LANES, Wide, dispatch};
+use super::particles::unpack;
 use super::{CellRanges, FaceMask, Particles};
 
 const HALO: Halo = Halo::new(1);
@@ -260,18 +261,21 @@ pub fn grid_to_particles<const D: usize>(
         if range.is_empty() {
             return;
         }
-        let (mut now, mut change) = ([[0f32; MOST]; D], [[0f32; MOST]; D]);
+        // The share `flip` of a particle's new velocity is its own and the grid's change, the rest the grid's velocity:
+        // all but its own is one field, `gain`.
+        let (mut now, mut gain) = ([[0f32; MOST]; D], [[0f32; MOST]; D]);
         for axis in 0..D {
             load_halo(blocks, &velocity[axis], slot, HALO, &mut now[axis]);
-            load_halo(blocks, &before[axis], slot, HALO, &mut change[axis]);
-            for (change, now) in change[axis].iter_mut().zip(&now[axis]) {
-                *change = now - *change;
+            load_halo(blocks, &before[axis], slot, HALO, &mut gain[axis]);
+            for (gain, now) in gain[axis].iter_mut().zip(&now[axis]) {
+                *gain = now - flip * *gain;
             }
         }
         // SAFETY: blocks have disjoint ranges of particles.
         let (velocity, affine) = unsafe { out.range(range.clone()) };
         let first_cell = blocks.first_cell(slot).map(|c| c as f32);
-        gather_block(&position[range], velocity, affine, first_cell, &now, &change, flip);
+        let position = &position[range];
+        dispatch(Gather { position, velocity, affine, first_cell, now: &now, gain: &gain, flip });
     });
 }
 
@@ -298,99 +302,37 @@ impl<const D: usize> ParticleOut<D> {
     }
 }
 
-/// Interpolates velocity and change at a block's particles.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+avx2+fma", "x86_64+avx2+fma"))]
-fn gather_block<const D: usize>(
-    position: &[[f32; D]],
-    velocity: &mut [[f32; D]],
-    affine: [&mut [[u16; D]]; D],
+/// Interpolates at a block's particles.
+struct Gather<'a, const D: usize> {
+    position: &'a [[f32; D]],
+    velocity: &'a mut [[f32; D]],
+    affine: [&'a mut [[u16; D]]; D],
     first_cell: [f32; D],
-    now: &[[f32; MOST]; D],
-    change: &[[f32; MOST]; D],
+    now: &'a [[f32; MOST]; D],
+    gain: &'a [[f32; MOST]; D],
     flip: f32,
-) {
-    for (axis, affine) in affine.into_iter().enumerate() {
-        let (now, change) = (&now[axis], &change[axis]);
-        match axis {
-            0 => gather_component::<D, 0>(position, velocity, affine, &first_cell, now, change, flip),
-            1 => gather_component::<D, 1>(position, velocity, affine, &first_cell, now, change, flip),
-            _ => gather_component::<D, 2>(position, velocity, affine, &first_cell, now, change, flip),
-        }
-    }
 }
 
-/// Interpolates component `AXIS`.
-#[inline(always)]
-fn gather_component<const D: usize, const AXIS: usize>(
-    position: &[[f32; D]],
-    velocity: &mut [[f32; D]],
-    affine: &mut [[u16; D]],
-    first_cell: &[f32; D],
-    now: &[f32; MOST],
-    change: &[f32; MOST],
-    flip: f32,
-) {
-    let particles = position.chunks(LANES).zip(velocity.chunks_mut(LANES)).zip(affine.chunks_mut(LANES));
-    for ((position, velocity), affine) in particles {
-        let x = load_lanes(position, first_cell);
-        let at = gather_lanes(now, change, &x, AXIS);
-        for (l, (velocity, affine)) in velocity.iter_mut().zip(affine).enumerate() {
-            let own = &mut velocity[AXIS % D];
-            *own = flip * (*own + at.change[l]) + (1.0 - flip) * at.velocity[l];
-            for k in 0..D {
-                affine[k] = pack((1.0 - flip) * at.slope[k][l]);
+impl<const D: usize> Job for Gather<'_, D> {
+    #[inline(always)]
+    fn run<W: Wide>(self) {
+        let Gather { position, velocity, affine, first_cell, now, gain, flip } = self;
+        let chunks = position.chunks(LANES).zip(velocity.chunks_mut(LANES)).enumerate();
+        for (chunk, (position, velocity)) in chunks {
+            let x = relative::<W, D>(&load_vectors::<W, D>(position), &first_cell);
+            let mut own = load_vectors::<W, D>(velocity);
+            for axis in 0..D {
+                let at = lane_stencil::<W, D>(&x, axis, HALO);
+                let gained = lane_value::<W, D, MOST>(&gain[axis], &at, HALO);
+                own[axis] = W::splat(flip) * own[axis] + gained;
+                let slope = lane_slope::<W, D, MOST>(&now[axis], &at, HALO);
+                let mut packed = [[0; LANES]; D];
+                for k in 0..D {
+                    packed[k] = W::pack(W::splat(1.0 - flip) * slope[k]);
+                }
+                store_lanes(&packed, &mut affine[axis][chunk * LANES..][..position.len()]);
             }
+            store_vectors::<W, D>(&own, velocity);
         }
     }
-}
-
-/// One component of the grid's velocity at several particles.
-struct Gathered<const D: usize> {
-    velocity: Lanes,
-    change: Lanes,
-    /// Change of the velocity across one cell, along each axis.
-    slope: [Lanes; D],
-}
-
-#[inline(always)]
-fn gather_lanes<const D: usize>(
-    now: &[f32; MOST],
-    change: &[f32; MOST],
-    x: &[Lanes; D],
-    axis: usize,
-) -> Gathered<D> {
-    let LaneStencil { base, fraction } = lane_stencil(x, axis, HALO);
-    let mut at = Gathered { velocity: [0.0; LANES], change: [0.0; LANES], slope: [[0.0; LANES]; D] };
-    for row in 0..1 << (D - 1) {
-        let offset = row_offset(row, HALO);
-        let weight = lane_row_weight(&fraction, row);
-        let (now_low, now_high) = (gather(now, &base, offset), gather(now, &base, offset + 1));
-        let (change_low, change_high) = (gather(change, &base, offset), gather(change, &base, offset + 1));
-        let mut along = [0.0; LANES];
-        for l in 0..LANES {
-            along[l] = (1.0 - fraction[0][l]) * now_low[l] + fraction[0][l] * now_high[l];
-            at.velocity[l] += weight[l] * along[l];
-        }
-        for l in 0..LANES {
-            at.change[l] +=
-                weight[l] * ((1.0 - fraction[0][l]) * change_low[l] + fraction[0][l] * change_high[l]);
-        }
-        for l in 0..LANES {
-            at.slope[0][l] += weight[l] * (now_high[l] - now_low[l]);
-        }
-        for k in 1..D {
-            // The derivative of the weight along k: the weight along the other axis, with the sign of the side.
-            let other = if D == 3 { 3 - k } else { 0 };
-            for l in 0..LANES {
-                let share = match (D, row & (1 << other.max(1) >> 1) != 0) {
-                    (2, _) => 1.0,
-                    (_, true) => fraction[other][l],
-                    (_, false) => 1.0 - fraction[other][l],
-                };
-                let signed = if row & (1 << (k - 1)) != 0 { share } else { -share };
-                at.slope[k][l] += signed * along[l];
-            }
-        }
-    }
-    at
 }

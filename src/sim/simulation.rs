@@ -224,6 +224,7 @@ impl<const D: usize> Simulation<D> {
             blocks,
             boundary,
             velocity,
+            earlier,
             surface,
             projection,
             sorter,
@@ -241,7 +242,7 @@ impl<const D: usize> Simulation<D> {
         MemoryReport {
             grid_bytes: blocks.bytes()
                 + boundary.bytes()
-                + velocity.iter().map(Field::bytes).sum::<usize>()
+                + velocity.iter().chain(earlier).map(Field::bytes).sum::<usize>()
                 + surface.bytes()
                 + projection.bytes()
                 + sorter.grid_bytes()

@@ -30,6 +30,10 @@ pub struct State<const D: usize> {
     pub boundary: Boundary<D>,
     /// Face velocities, m/s: divergence-free in the liquid, extrapolated around it.
     pub velocity: [Field<f32>; D],
+    /// Face velocities of the substep before, m/s; zero where there was none.
+    pub earlier: [Field<f32>; D],
+    /// Seconds that the last substep took; zero before the first.
+    pub last_dt: Real,
     /// The liquid's signed distance at cell centres, metres.
     pub surface: Field<f32>,
     /// Labels, and the pressure that the next solve starts from.
@@ -75,6 +79,8 @@ impl<const D: usize> State<D> {
             blocks: Blocks::new(setup.grid),
             boundary: Boundary::new(),
             velocity: std::array::from_fn(|_| Field::new(cells, 0.0)),
+            earlier: std::array::from_fn(|_| Field::new(cells, 0.0)),
+            last_dt: 0.0,
             surface: Field::new(cells, crate::liquid::KERNEL_CELLS * setup.grid.dx as f32),
             projection: Projection::new(),
             sorter: Sorter::new(),

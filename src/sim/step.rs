@@ -6,7 +6,7 @@ use crate::geometry::label_cells;
 use crate::grid::{Blocks, Field, Slots, for_each_block, sum_over_blocks};
 use crate::linear::{PreconditionerKind, SolverParams};
 use crate::liquid::{self, Bounds, FaceMask, Layout, Reseeded};
-use crate::math::Real;
+use crate::math::{Real, Vector};
 use crate::pressure::{self, Problem, Solved};
 
 use super::air::Surroundings;
@@ -38,9 +38,8 @@ pub fn substep<const D: usize>(
     stop: &AtomicBool,
 ) -> Result<StepReport, SimError> {
     let mut clock = StageClock::start(times);
+    advect(state, params, dt);
     let ranges = &state.sorter.ranges;
-    liquid::advect(&mut state.particles, ranges, &state.blocks, &state.velocity, dt);
-    state.time += dt;
     liquid::collide(&mut state.particles, ranges, &state.blocks, &state.boundary, &state.walls, state.time);
     run_sources_and_drains(state, params, dt);
     clock.lap("advect");
@@ -103,9 +102,27 @@ fn sort<const D: usize>(state: &mut State<D>) {
     sorter.sort(particles, blocks, walls, air.wall_blocks.needed(), *time);
 }
 
+/// Moves the particles with the velocity of the substep's middle. Afterwards `velocity` is free for the new one.
+fn advect<const D: usize>(state: &mut State<D>, params: &Params, dt: Real) {
+    let State { particles, sorter, blocks, velocity, earlier, .. } = state;
+    let share = if state.last_dt > 0.0 { 0.5 * dt / state.last_dt } else { 0.0 };
+    // Twice what gravity does in half a substep, and never further than velocities are known.
+    let room = liquid::MARGIN_CELLS as Real * blocks.grid().dx / dt - state.max_component;
+    let most = (params.gravity * dt).min(room).max(0.0);
+    liquid::look_ahead(blocks, velocity, earlier, share as f32, most as f32);
+    liquid::advect(particles, &sorter.ranges, blocks, earlier, dt);
+    std::mem::swap(velocity, earlier);
+    state.last_dt = dt;
+    state.time += dt;
+}
+
 fn transfer_to_grid<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<D>) {
     let slots = state.blocks.slot_count();
     state.velocity.iter_mut().for_each(|field| field.resize(slots));
+    for field in &mut state.earlier {
+        field.resize(slots);
+        state.blocks.fresh().iter().for_each(|&slot| field.block_mut(slot as usize).fill(0.0));
+    }
     scratch.resize(slots);
     liquid::particles_to_grid(
         &state.particles,
@@ -239,10 +256,10 @@ fn clear_unknown<const D: usize>(blocks: &Blocks<D>, velocity: &mut [Field<f32>;
 /// Largest magnitude of any face velocity; not finite if any is not.
 fn largest<const D: usize>(slots: &Slots, velocity: &[Field<f32>; D], partial: &mut Vec<f64>) -> Real {
     sum_over_blocks(slots, partial, |slot| {
-        velocity
-            .iter()
-            .flat_map(|field| field.block(slot))
-            .fold(0f32, |most, u| if u.abs() <= most { most } else { u.abs() }) as f64
+        // Without their signs, numbers are ordered as their bits are, infinity and what is no number last.
+        let largest = |most: u32, u: &f32| most.max(u.abs().to_bits());
+        let most = velocity.iter().fold(0, |most, field| field.block(slot).iter().fold(most, largest));
+        f32::from_bits(most) as f64
     });
     partial.iter().fold(0.0, |most, &block| if block <= most { most } else { block })
 }
@@ -296,13 +313,15 @@ fn run_sources_and_drains<const D: usize>(state: &mut State<D>, params: &Params,
             state.air.tracker.forget_removed(&state.particles);
         }
     }
+    // A source holds its liquid's velocity through the substep: what gravity will add is taken away beforehand.
+    let fall = Vector::from(downward::<D>(params.gravity * dt));
     for source in state.sources.iter().filter(|source| (source.from..source.until).contains(&time)) {
         liquid::emit(
             &mut state.particles,
             &state.sorter.ranges,
             &state.blocks,
             &source.shape,
-            &source.velocity,
+            &(source.velocity - fall),
             &state.walls,
             &layout,
             time,
