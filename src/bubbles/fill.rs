@@ -4,7 +4,7 @@
 //! across blocks are joined. Blocks that are not stored hold nothing but air, or nothing but wall; each airy one counts
 //! as one piece. The fill covers the volume and not the surface, so that a bubble with a droplet in it is one region.
 
-use crate::geometry::{Boundary, Label, Nearness, Walls};
+use crate::geometry::{Boundary, Label, Nearness, Settled, Walls};
 use crate::grid::{Blocks, Field, SIDE, VOID, block_cells, for_each_block};
 use crate::math::{Real, Side, Vector, unflatten};
 
@@ -43,6 +43,8 @@ struct Edge {
     /// Bit per piece (the last for all from 63 on): reaches an open side; touches a wall.
     outside: u64,
     walls: u64,
+    /// The region of the only piece, when there is no other.
+    region: u32,
 }
 
 /// The regions of the last fill, and the memory for the next.
@@ -81,11 +83,16 @@ impl<const D: usize> Regions<D> {
         boundary: &Boundary<D>,
         walls: &Walls<D>,
         label: &Field<Label>,
+        settled: &Settled,
         far: &WallBlocks,
     ) {
         self.of.resize(blocks.slot_count());
         self.edge.resize(blocks.slot_count());
         for_each_block(blocks.slots(), (self.of.parts(), self.edge.parts()), |slot, (of, edge)| {
+            // A settled block in one piece keeps what is known of it, and its cells the region they had.
+            if settled.is_settled(slot) && edge[0].pieces <= 1 {
+                return;
+            }
             edge[0] = split_block(blocks, boundary, walls, label, slot, of);
         });
         self.number_pieces(blocks, far);
@@ -93,11 +100,25 @@ impl<const D: usize> Regions<D> {
         self.join_far(blocks);
         self.list_regions(blocks, walls);
         let (first, region) = (&self.first_piece, &self.region_of_piece);
-        for_each_block(blocks.slots(), self.of.parts(), |slot, of| {
+        for_each_block(blocks.slots(), (self.of.parts(), self.edge.parts()), |slot, (of, edge)| {
+            if edge[0].pieces <= 1 {
+                let now = region.get(first[slot] as usize).copied().unwrap_or(NO_REGION);
+                if !settled.is_settled(slot) || edge[0].region != now {
+                    of.iter_mut().filter(|of| **of != NO_REGION).for_each(|of| *of = now);
+                    edge[0].region = now;
+                }
+                return;
+            }
             for of in of.iter_mut().filter(|of| **of != NO_REGION) {
                 *of = region[(first[slot] + *of) as usize];
             }
         });
+    }
+
+    /// The region of a block that has a part in no other.
+    pub fn only_region(&self, slot: usize) -> Option<u32> {
+        let edge = &self.edge[slot];
+        (edge.pieces == 1).then_some(edge.region)
     }
 
     /// How many.
@@ -164,9 +185,9 @@ impl<const D: usize> Regions<D> {
             let touching =
                 if single(&here) && single(&there) { touching & touching.wrapping_neg() } else { touching };
             for bit in masks::each_in(touching) {
-                let own = self.of.block(slot)[masks::plane_cell::<D>(bit, axis, false)];
-                let other = self.of.block(low)[masks::plane_cell::<D>(bit, axis, true)];
-                self.sets.join(self.first_piece[slot] + own, self.first_piece[low] + other);
+                let own = self.piece_at(slot, masks::plane_cell::<D>(bit, axis, false));
+                let other = self.piece_at(low, masks::plane_cell::<D>(bit, axis, true));
+                self.sets.join(own, other);
             }
         }
     }
@@ -185,10 +206,18 @@ impl<const D: usize> Regions<D> {
         let edge = self.edge[slot];
         let high = side == Side::High;
         let air = edge.plane[0][axis][high as usize] & if high { u64::MAX } else { edge.open[axis] };
+        // One face is enough when all air here is in one piece.
+        let air = if edge.air == 1 { air & air.wrapping_neg() } else { air };
         for bit in masks::each_in(air) {
-            let own = self.of.block(slot)[masks::plane_cell::<D>(bit, axis, high)];
-            self.sets.join(self.first_piece[slot] + own, far);
+            let own = self.piece_at(slot, masks::plane_cell::<D>(bit, axis, high));
+            self.sets.join(own, far);
         }
+    }
+
+    /// The piece of a cell that has one, before pieces became regions.
+    fn piece_at(&self, slot: usize, cell: usize) -> u32 {
+        let local = if self.edge[slot].pieces == 1 { 0 } else { self.of.block(slot)[cell] };
+        self.first_piece[slot] + local
     }
 
     fn join_far(&mut self, blocks: &Blocks<D>) {
@@ -283,19 +312,14 @@ fn split_block<const D: usize>(
 ) -> Edge {
     let labels = label.block(slot);
     let clear = boundary.nearness(slot) == Nearness::Clear;
-    let open: [Bits; D] = std::array::from_fn(|axis| {
-        if clear {
-            masks::all(D)
-        } else {
-            masks::bits_of(boundary.open[axis].block(slot), |share| share > 0.0)
-        }
-    });
+    let bits = boundary.bits(slot);
+    let open: [Bits; D] = std::array::from_fn(|axis| bits.passable[axis]);
     let mut edge = Edge::default();
     for axis in 0..D {
         edge.open[axis] = masks::plane::<D>(&open[axis], axis, false);
     }
     let beyond = cells_beyond_open_sides(blocks, walls, slot);
-    let at_wall = if clear { masks::NONE } else { cells_at_walls(boundary, slot) };
+    let at_wall = &bits.cut;
     of.fill(NO_REGION);
     for (phase, wanted) in [Label::Air, Label::Liquid].into_iter().enumerate() {
         let mut left = if labels.iter().all(|&label| label == wanted) {
@@ -317,7 +341,7 @@ fn split_block<const D: usize>(
             if phase == 0 && meets(&beyond) {
                 edge.outside |= bit;
             }
-            if meets(&at_wall) {
+            if meets(at_wall) {
                 edge.walls |= bit;
             }
             if piece == masks::all(D) {
@@ -352,24 +376,6 @@ fn cells_beyond_open_sides<const D: usize>(blocks: &Blocks<D>, walls: &Walls<D>,
                 (walls.open[axis][0] && c < 0) || (walls.open[axis][1] && c >= cells[axis] as i32)
             });
             found[cell / 64] |= (is_beyond as u64) << (cell % 64);
-        }
-    }
-    found
-}
-
-/// Cells of a block with a face that is not wholly open; the faces on its high sides belong to other blocks and are
-/// left out.
-fn cells_at_walls<const D: usize>(boundary: &Boundary<D>, slot: usize) -> Bits {
-    let mut found = masks::NONE;
-    for axis in 0..D {
-        let cut = masks::bits_of(boundary.open[axis].block(slot), |share| share < 1.0);
-        let stride = crate::math::power(SIDE, axis);
-        for cell in masks::each(&cut) {
-            found[cell / 64] |= 1 << (cell % 64);
-            if unflatten::<D>(cell, SIDE)[axis] > 0 {
-                let low = cell - stride;
-                found[low / 64] |= 1 << (low % 64);
-            }
         }
     }
     found

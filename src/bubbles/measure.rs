@@ -1,6 +1,6 @@
 //! How large the regions are, and who touches whom.
 
-use crate::geometry::{Boundary, Label, Nearness};
+use crate::geometry::{Boundary, Label, Nearness, Settled};
 use crate::grid::{
     Blocks, CHUNKS, Field, Halo, SIDE, block_cells, for_each_block_collecting, halo_cells, load_halo,
 };
@@ -53,6 +53,8 @@ pub struct Measure<const D: usize> {
     pub basin: Vec<u32>,
     /// The regions that particles in each cell are part of.
     pub near: Field<Near>,
+    /// Volume of a block's only region, cells; negative when unknown or when there are several.
+    still: Field<Real>,
     chunks: Box<[Chunk; CHUNKS]>,
     touching: Pairs,
     sets: Sets,
@@ -75,6 +77,7 @@ impl<const D: usize> Measure<D> {
             extent: Vec::new(),
             basin: Vec::new(),
             near: Field::new(block_cells(D), NOWHERE),
+            still: Field::new(1, -1.0),
             chunks: Box::new(std::array::from_fn(|_| Chunk::default())),
             touching: Pairs::default(),
             sets: Sets::default(),
@@ -88,6 +91,7 @@ impl<const D: usize> Measure<D> {
         boundary: &Boundary<D>,
         surface: &Field<f32>,
         regions: &Regions<D>,
+        settled: &Settled,
     ) {
         let count = regions.len();
         for chunk in self.chunks.iter_mut() {
@@ -96,12 +100,24 @@ impl<const D: usize> Measure<D> {
             chunk.touching.clear();
         }
         self.near.resize(blocks.slot_count());
+        self.still.resize(blocks.slot_count());
         for_each_block_collecting(
             blocks.slots(),
-            self.near.parts(),
+            (self.near.parts(), self.still.parts()),
             &mut self.chunks,
-            |slot, near, chunk| {
+            |slot, (near, still), chunk| {
+                // Air in a settled block is as much as it was; no particle is there to ask what is near.
+                let only = regions.only_region(slot);
+                if let Some(region) = only.filter(|_| settled.is_settled(slot) && still[0] >= 0.0) {
+                    chunk.extent[region as usize].volume += still[0];
+                    return;
+                }
+                let before = only.map(|region| chunk.extent[region as usize].volume);
                 measure_block(blocks, boundary, surface, regions, slot, near, chunk);
+                still[0] = match (only, before) {
+                    (Some(region), Some(before)) => chunk.extent[region as usize].volume - before,
+                    _ => -1.0,
+                };
             },
         );
         self.extent.clear();
@@ -168,25 +184,60 @@ fn measure_block<const D: usize>(
             return;
         }
     }
-    let below = -dx;
-    visit_cells(blocks, boundary, surface, regions, slot, |local, cell| {
-        near[local] = NOWHERE;
+    let mut found = Found { near, chunk, surface: surface.block(slot), below: -dx };
+    visit_cells(blocks, boundary, surface, regions, slot, &mut found);
+}
+
+/// Takes in what a block's cells hold.
+struct Found<'a> {
+    near: &'a mut [Near],
+    chunk: &'a mut Chunk,
+    surface: &'a [f32],
+    below: f32,
+}
+
+impl VisitCells for Found<'_> {
+    #[inline(always)]
+    fn row(&mut self, first: usize, region: u32, is_air: bool) {
+        let cells = first..first + SIDE;
+        self.near[cells.clone()].fill(match is_air {
+            true => Near { air: code(region), liquid: SPRAY },
+            false => Near { air: AIRLESS, liquid: code(region) },
+        });
+        let extent = &mut self.chunk.extent[region as usize];
+        extent.volume += SIDE as Real;
+        if !is_air {
+            extent.deep += self.surface[cells].iter().filter(|&&d| d <= self.below).count() as Real;
+        }
+    }
+
+    #[inline(always)]
+    fn cell(&mut self, local: usize, cell: &CellContent) {
+        self.near[local] = NOWHERE;
         let Some((own, mine)) = cell.own else { return };
         let liquid = if cell.is_air { cell.other.map_or(SPRAY, |(other, _)| code(other)) } else { code(own) };
-        near[local] = Near { air: cell.airs, liquid };
-        chunk.extent[own as usize].volume += mine;
+        self.near[local] = Near { air: cell.airs, liquid };
+        self.chunk.extent[own as usize].volume += mine;
         if let Some((other, theirs)) = cell.other {
-            chunk.extent[other as usize].volume += theirs;
+            self.chunk.extent[other as usize].volume += theirs;
         }
         if !cell.is_air {
-            cell.air_faces.iter().filter(|&&air| air != NO_REGION).for_each(|&air| {
-                chunk.touching.add(own, air, 1);
-            });
-            if cell.distance <= below {
-                chunk.extent[own as usize].deep += 1.0;
+            if self.surface[local] <= self.below {
+                self.chunk.extent[own as usize].deep += 1.0;
+            }
+            for &air in cell.air_faces.iter().filter(|&&air| air != NO_REGION) {
+                self.chunk.touching.add(own, air, 1);
             }
         }
-    });
+    }
+}
+
+/// Someone to be told what a block's cells hold.
+trait VisitCells {
+    /// A row of whole cells, all of one region, with no other beside them.
+    fn row(&mut self, first: usize, region: u32, is_air: bool);
+    /// Any other cell.
+    fn cell(&mut self, local: usize, cell: &CellContent);
 }
 
 /// What a cell holds.
@@ -200,8 +251,6 @@ struct CellContent {
     air_faces: [u32; 6],
     /// The air it touches, as particles remember it.
     airs: u16,
-    /// Signed distance to the liquid, metres.
-    distance: f32,
 }
 
 /// Looks at every cell of a block: whose it is, and how much of it.
@@ -212,77 +261,124 @@ fn visit_cells<const D: usize>(
     surface: &Field<f32>,
     regions: &Regions<D>,
     slot: usize,
-    mut visit: impl FnMut(usize, CellContent),
+    visitor: &mut impl VisitCells,
 ) {
     let dx = blocks.grid().dx as f32;
-    let clear = boundary.nearness(slot) == Nearness::Clear;
+    let close = &boundary.bits(slot).close;
     let mut of = [NO_REGION; MOST];
     load_halo(blocks, &regions.of, slot, HALO, &mut of);
     let mut distance = [0f32; MOST];
     load_halo(blocks, surface, slot, HALO, &mut distance);
-    let mut open = [[1f32; MOST]; D];
     let mut corner = [1f32; MOST];
-    if !clear {
+    if close.iter().any(|&word| word != 0) {
         load_halo(blocks, &boundary.corner, slot, HALO, &mut corner);
-        for axis in 0..D {
-            load_halo(blocks, &boundary.open[axis], slot, HALO, &mut open[axis]);
-        }
     }
     let is_air = |region: u32| regions.list[region as usize].phase == Label::Air;
-    for local in 0..block_cells(D) {
-        let at = HALO.index(unflatten::<D>(local, SIDE).map(|c| c as i32));
-        let own = of[at];
-        let mut cell = CellContent {
-            own: None,
-            other: None,
-            is_air: false,
-            air_faces: [NO_REGION; 6],
-            airs: AIRLESS,
-            distance: distance[at],
-        };
-        if own == NO_REGION {
-            visit(local, cell);
-            continue;
-        }
-        cell.is_air = is_air(own);
-        if cell.is_air {
-            cell.airs = code(own);
-        }
-        // The neighbour of the other phase whose centre lies deepest in it: it gets this cell's share of that phase.
-        let (mut other, mut depth) = (NO_REGION, 0f32);
+    for first in (0..block_cells(D)).step_by(SIDE) {
+        let at = HALO.index(unflatten::<D>(first, SIDE).map(|c| c as i32));
+        // Eight cells at once: who has another region beside it?
+        let mut meets = [0u32; SIDE];
         for axis in 0..D {
-            let stride = HALO.stride(axis);
-            for (high, face, next) in [(0, at, at - stride), (1, at + stride, at + stride)] {
-                let region = of[next];
-                if region == own
-                    || region == NO_REGION
-                    || open[axis][face] == 0.0
-                    || is_air(region) == cell.is_air
-                {
-                    continue;
-                }
-                if distance[next].abs() > depth || other == NO_REGION {
-                    (other, depth) = (region, distance[next].abs());
-                }
-                if !cell.is_air {
-                    let seen = code(region);
-                    cell.airs = if cell.airs == AIRLESS || cell.airs == seen { seen } else { SEVERAL };
-                    cell.air_faces[2 * axis + high] = region;
+            for side in [at - HALO.stride(axis), at + HALO.stride(axis)] {
+                for (x, meets) in meets.iter_mut().enumerate() {
+                    let (own, next) = (of[at + x], of[side + x]);
+                    *meets |= (next != own) as u32 & (next != NO_REGION) as u32;
                 }
             }
         }
-        let room = if clear { 1.0 } else { (0.5 + wall_distance::<D>(&corner, at)).clamp(0.0, 1.0) };
-        let liquid = (0.5 - distance[at] / dx).clamp(0.0, 1.0);
-        let mine = match other {
-            NO_REGION => 1.0,
-            _ if cell.is_air => 1.0 - liquid,
-            _ => liquid,
-        };
-        cell.own = Some((own, (room * mine) as Real));
-        if other != NO_REGION {
-            cell.other = Some((other, (room * (1.0 - mine)) as Real));
+        let close = (close[first / 64] >> (first % 64)) & 0xff;
+        let own = of[at];
+        let uniform = of[at..at + SIDE].iter().fold(true, |same, &region| same & (region == own));
+        if uniform && own != NO_REGION && close == 0 && meets == [0; SIDE] {
+            visitor.row(first, own, is_air(own));
+            continue;
         }
-        visit(local, cell);
+        for x in 0..SIDE {
+            let (local, at, own) = (first + x, at + x, of[at + x]);
+            let mut cell = CellContent {
+                own: None,
+                other: None,
+                is_air: false,
+                air_faces: [NO_REGION; 6],
+                airs: AIRLESS,
+            };
+            if own == NO_REGION {
+                visitor.cell(local, &cell);
+                continue;
+            }
+            cell.is_air = is_air(own);
+            if cell.is_air {
+                cell.airs = code(own);
+            }
+            let mut other = NO_REGION;
+            if meets[x] != 0 {
+                let open = |axis, high| boundary.is_open(blocks, slot, local, axis, high);
+                other = look_around::<D>(&of, &distance, at, &is_air, open, &mut cell);
+            }
+            let is_close = close >> x & 1 == 1;
+            let room = if is_close { (0.5 + wall_distance::<D>(&corner, at)).clamp(0.0, 1.0) } else { 1.0 };
+            let liquid = (0.5 - distance[at] / dx).clamp(0.0, 1.0);
+            let mine = match other {
+                NO_REGION => 1.0,
+                _ if cell.is_air => 1.0 - liquid,
+                _ => liquid,
+            };
+            cell.own = Some((own, (room * mine) as Real));
+            if other != NO_REGION {
+                cell.other = Some((other, (room * (1.0 - mine)) as Real));
+            }
+            visitor.cell(local, &cell);
+        }
+    }
+}
+
+/// Looks through a cell's open faces: notes the air behind them, and returns the neighbour of the other phase whose
+/// centre lies deepest in it, which gets this cell's share of that phase.
+#[inline(always)]
+fn look_around<const D: usize>(
+    of: &[u32; MOST],
+    distance: &[f32; MOST],
+    at: usize,
+    is_air: &impl Fn(u32) -> bool,
+    open: impl Fn(usize, bool) -> bool,
+    cell: &mut CellContent,
+) -> u32 {
+    let (own, mut other, mut depth) = (of[at], NO_REGION, 0f32);
+    for axis in 0..D {
+        let stride = HALO.stride(axis);
+        for (high, next) in [(false, at - stride), (true, at + stride)] {
+            let region = of[next];
+            if region == own || region == NO_REGION || is_air(region) == cell.is_air || !open(axis, high) {
+                continue;
+            }
+            if distance[next].abs() > depth || other == NO_REGION {
+                (other, depth) = (region, distance[next].abs());
+            }
+            if !cell.is_air {
+                let seen = code(region);
+                cell.airs = if cell.airs == AIRLESS || cell.airs == seen { seen } else { SEVERAL };
+                cell.air_faces[2 * axis + high as usize] = region;
+            }
+        }
+    }
+    other
+}
+
+/// Passes on the air alone.
+struct AirOnly<F>(F);
+
+impl<F: FnMut(u32, usize, Real)> VisitCells for AirOnly<F> {
+    fn row(&mut self, first: usize, region: u32, is_air: bool) {
+        if is_air {
+            (first..first + SIDE).for_each(|cell| (self.0)(region, cell, 1.0));
+        }
+    }
+
+    fn cell(&mut self, local: usize, cell: &CellContent) {
+        let air = if cell.is_air { cell.own } else { cell.other };
+        if let Some((region, volume)) = air {
+            (self.0)(region, local, volume);
+        }
     }
 }
 
@@ -293,14 +389,9 @@ pub fn air_shares<const D: usize>(
     surface: &Field<f32>,
     regions: &Regions<D>,
     slot: usize,
-    mut share: impl FnMut(u32, usize, Real),
+    share: impl FnMut(u32, usize, Real),
 ) {
-    visit_cells(blocks, boundary, surface, regions, slot, |local, cell| {
-        let air = if cell.is_air { cell.own } else { cell.other };
-        if let Some((region, volume)) = air {
-            share(region, local, volume);
-        }
-    });
+    visit_cells(blocks, boundary, surface, regions, slot, &mut AirOnly(share));
 }
 
 /// What particles remember of a region.

@@ -87,6 +87,28 @@ pub enum Nearness {
     Moving,
 }
 
+/// A bit per cell of a block, 64 cells to a word, x fastest; a 2D block uses the first word.
+pub type CellBits = [u64; SIDE];
+
+/// What walls do to the cells of one block, as bits.
+#[derive(Clone, Copy, Debug)]
+pub struct WallBits {
+    /// Per axis: the low face is open, if only in part.
+    pub passable: [CellBits; 3],
+    /// No face is open.
+    pub closed: CellBits,
+    /// Some face is not wholly open.
+    pub cut: CellBits,
+    /// The centre is within half a cell of a wall, or in it.
+    pub close: CellBits,
+}
+
+impl WallBits {
+    /// No wall.
+    const CLEAR: WallBits =
+        WallBits { passable: [[u64::MAX; SIDE]; 3], closed: [0; SIDE], cut: [0; SIDE], close: [0; SIDE] };
+}
+
 /// The walls sampled on the active blocks.
 #[derive(Clone, Debug)]
 pub struct Boundary<const D: usize> {
@@ -96,6 +118,7 @@ pub struct Boundary<const D: usize> {
     pub open: [Field<f32>; D],
     /// Closed low faces that lie along a wall, per axis: a bit per face, a byte per row of eight along x.
     pub along: [Field<u8>; D],
+    bits: Field<WallBits>,
     near: Vec<Nearness>,
     due: Vec<bool>,
     stale: Slots,
@@ -108,6 +131,7 @@ impl<const D: usize> Boundary<D> {
             corner: Field::new(block_cells(D), -FAR),
             open: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
             along: std::array::from_fn(|_| Field::new(block_cells(D) / SIDE, 0)),
+            bits: Field::new(1, WallBits::CLEAR),
             near: Vec::new(),
             due: Vec::new(),
             stale: Slots::default(),
@@ -120,11 +144,34 @@ impl<const D: usize> Boundary<D> {
         self.near[slot]
     }
 
+    /// What walls do to a block's cells.
+    #[inline]
+    pub fn bits(&self, slot: usize) -> &WallBits {
+        &self.bits.block(slot)[0]
+    }
+
+    /// Whether a cell's low or high face across an axis is open, if only in part.
+    #[inline]
+    pub fn is_open(&self, blocks: &Blocks<D>, slot: usize, cell: usize, axis: usize, high: bool) -> bool {
+        let stride = power(SIDE, axis);
+        let last = cell / stride % SIDE == SIDE - 1;
+        let (slot, face) = match (high, last) {
+            (false, _) => (slot, cell),
+            (true, false) => (slot, cell + stride),
+            (true, true) => {
+                (blocks.beside(slot, axis, crate::math::Side::High) as usize, cell - (SIDE - 1) * stride)
+            }
+        };
+        slot != crate::grid::VOID as usize
+            && self.bits(slot).passable[axis][face / 64] >> (face % 64) & 1 == 1
+    }
+
     /// Samples new blocks, and those near moving solids anew.
     pub fn update(&mut self, blocks: &Blocks<D>, walls: &Walls<D>, time: Real) {
         self.corner.resize(blocks.slot_count());
         self.open.iter_mut().for_each(|open| open.resize(blocks.slot_count()));
         self.along.iter_mut().for_each(|along| along.resize(blocks.slot_count()));
+        self.bits.resize(blocks.slot_count());
         self.near.resize(blocks.slot_count(), Nearness::Clear);
         // A block is due when it is new, when a moving solid is near, or when one was.
         let due = &mut self.due;
@@ -146,14 +193,15 @@ impl<const D: usize> Boundary<D> {
         let (open, along) = (self.open.each_mut().map(Field::parts), self.along.each_mut().map(Field::parts));
         for_each_block(
             &self.stale,
-            (self.corner.parts(), open, along),
-            |slot, (corner, mut open, mut along)| {
+            (self.corner.parts(), open, along, self.bits.parts()),
+            |slot, (corner, mut open, mut along, bits)| {
                 if near[slot] == Nearness::Clear {
                     corner.fill(FAR);
                     open.iter_mut().for_each(|face| face.fill(1.0));
                     along.iter_mut().for_each(|rows| rows.fill(0));
+                    bits[0] = WallBits::CLEAR;
                 } else {
-                    sample_block(blocks, walls, slot, time, corner, &mut open, &mut along);
+                    bits[0] = sample_block(blocks, walls, slot, time, corner, &mut open, &mut along);
                 }
             },
         );
@@ -164,6 +212,7 @@ impl<const D: usize> Boundary<D> {
         self.corner.bytes()
             + self.open.iter().map(Field::bytes).sum::<usize>()
             + self.along.iter().map(Field::bytes).sum::<usize>()
+            + self.bits.bytes()
             + 2 * self.near.capacity()
     }
 }
@@ -219,7 +268,7 @@ fn sample_block<const D: usize>(
     corner: &mut [f32],
     open: &mut [&mut [f32]; D],
     along: &mut [&mut [u8]; D],
-) {
+) -> WallBits {
     // The block's own corners, those on its high sides, and one more layer below for the normals.
     const NODES: usize = SIDE + 2;
     // Solids whose poses are worked out together, without asking for memory.
@@ -250,26 +299,42 @@ fn sample_block<const D: usize>(
         }
     }
     let stride: [usize; D] = std::array::from_fn(|axis| power(NODES, axis));
+    // Open share of the face across an axis whose lowest corner is given.
+    let share_of = |base: usize, axis: usize| {
+        snap(if D == 2 {
+            positive_segment(node[base], node[base + stride[1 - axis]])
+        } else {
+            let (s, t) = (stride[(axis + 1) % D], stride[(axis + 2) % D]);
+            positive_square([node[base], node[base + s], node[base + s + t], node[base + t]])
+        })
+    };
+    let mut bits = WallBits { passable: [[0; SIDE]; 3], closed: [0; SIDE], cut: [0; SIDE], close: [0; SIDE] };
     for (local, corner) in corner.iter_mut().enumerate() {
         let offset = unflatten::<D>(local, SIDE);
         let base: usize = (0..D).map(|axis| (offset[axis] + 1) * stride[axis]).sum();
         *corner = node[base];
+        let (mut closed, mut cut) = (true, false);
+        let (word, bit) = (local / 64, local % 64);
         for axis in 0..D {
-            // The axes that span the face.
-            let share = if D == 2 {
-                positive_segment(node[base], node[base + stride[1 - axis]])
-            } else {
-                let (s, t) = (stride[(axis + 1) % D], stride[(axis + 2) % D]);
-                positive_square([node[base], node[base + s], node[base + s + t], node[base + t]])
-            };
-            open[axis][local] = snap(share);
+            open[axis][local] = share_of(base, axis);
+            let high = share_of(base + stride[axis], axis);
+            closed &= open[axis][local] == 0.0 && high == 0.0;
+            cut |= open[axis][local] < 1.0 || high < 1.0;
+            bits.passable[axis][word] |= ((open[axis][local] > 0.0) as u64) << bit;
             if local % SIDE == 0 {
                 along[axis][local / SIDE] = 0;
             }
             let is_along = open[axis][local] == 0.0 && lies_along(node, base, &stride, axis);
             along[axis][local / SIDE] |= (is_along as u8) << (local % SIDE);
         }
+        let corners = (0..power(2, D))
+            .map(|c| node[base + (0..D).filter(|k| c & (1 << k) != 0).map(|k| stride[k]).sum::<usize>()]);
+        let close = corners.sum::<f32>() / power(2, D) as f32 <= 0.5;
+        bits.closed[word] |= (closed as u64) << bit;
+        bits.cut[word] |= (cut as u64) << bit;
+        bits.close[word] |= (close as u64) << bit;
     }
+    bits
 }
 
 /// Whether the wall at a face has its normal along `axis`, up to a few degrees.

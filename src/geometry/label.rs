@@ -1,9 +1,9 @@
 //! What each cell is made of.
 
 use crate::grid::{Blocks, Field, Halo, SIDE, Slots, for_each_block, halo_cells, load_halo};
-use crate::math::{power, unflatten};
+use crate::math::unflatten;
 
-use super::{Boundary, Nearness};
+use super::{Boundary, CellBits, Nearness};
 
 /// What a cell is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,44 @@ pub enum Label {
     Solid,
 }
 
+/// Blocks whose labels cannot have changed, per slot: no liquid is near and no wall moves. In containers with much air
+/// most blocks along the walls are like that, and later stages skip them too.
+#[derive(Clone, Debug, Default)]
+pub struct Settled {
+    state: Vec<u8>,
+}
+
+/// The block may change at any time.
+const RESTLESS: u8 = 0;
+/// The block was labelled while it was dry: what is found there now will stay.
+const DRIED: u8 = 1;
+/// Nothing has changed since the block dried.
+const SETTLED: u8 = 2;
+
+impl Settled {
+    /// Whether everything found in the block one labelling ago still holds.
+    #[inline]
+    pub fn is_settled(&self, slot: usize) -> bool {
+        self.state.get(slot) == Some(&SETTLED)
+    }
+
+    fn update<const D: usize>(&mut self, blocks: &Blocks<D>, boundary: &Boundary<D>, surface: &Field<f32>) {
+        self.state.resize(blocks.slot_count(), RESTLESS);
+        blocks.fresh().iter().for_each(|&slot| self.state[slot as usize] = RESTLESS);
+        let dry = blocks.grid().dx as f32;
+        for &slot in blocks.slots().as_slice() {
+            let slot = slot as usize;
+            let calm = boundary.nearness(slot) != Nearness::Moving
+                && surface.block(slot).iter().all(|&distance| distance > dry);
+            self.state[slot] = match (calm, self.state[slot]) {
+                (false, _) => RESTLESS,
+                (true, RESTLESS) => DRIED,
+                (true, _) => SETTLED,
+            };
+        }
+    }
+}
+
 /// Labels all stored cells, and lists in `live` the blocks that hold liquid.
 ///
 /// The surface already reaches into walls. But the corner of a wall may hide so much that a cell full of liquid looks
@@ -27,9 +65,15 @@ pub fn label_cells<const D: usize>(
     surface: &Field<f32>,
     label: &mut Field<Label>,
     live: &mut Slots,
+    settled: &mut Settled,
 ) {
     label.resize(blocks.slot_count());
+    settled.update(blocks, boundary, surface);
+    let settled = &*settled;
     for_each_block(blocks.slots(), label.parts(), |slot, label| {
+        if settled.is_settled(slot) {
+            return;
+        }
         for (label, &distance) in label.iter_mut().zip(surface.block(slot)) {
             *label = if distance <= 0.0 { Label::Liquid } else { Label::Air };
         }
@@ -38,7 +82,9 @@ pub fn label_cells<const D: usize>(
         }
     });
     let label = &*label;
-    live.refill(blocks.slots(), |slot| label.block(slot).contains(&Label::Liquid));
+    live.refill(blocks.slots(), |slot| {
+        !settled.is_settled(slot) && label.block(slot).contains(&Label::Liquid)
+    });
 }
 
 /// Cells without an open face are solid, and seeming voids next to walls are liquid.
@@ -49,37 +95,41 @@ fn mark_solid<const D: usize>(
     slot: usize,
     label: &mut [Label],
 ) {
-    // Centres closer to a wall than this, in cells, are not trusted to be air.
-    const CLOSE: f32 = 0.5;
+    let bits = boundary.bits(slot);
+    let reach = 1.5 * blocks.grid().dx as f32;
+    let is = |bits: &CellBits, cell: usize| bits[cell / 64] >> (cell % 64) & 1 == 1;
+    let mut seeming = false;
+    for (cell, (label, &distance)) in label.iter_mut().zip(surface.block(slot)).enumerate() {
+        if is(&bits.closed, cell) {
+            *label = Label::Solid;
+        }
+        // Air farther from the liquid than that has air around it.
+        seeming |= *label == Label::Air && distance < reach && is(&bits.close, cell);
+    }
+    if !seeming {
+        return;
+    }
     const HALO: Halo = Halo::new(1);
     const MOST: usize = halo_cells(HALO, 3);
-    let (mut distance, mut corner) = ([0f32; MOST], [0f32; MOST]);
+    let mut distance = [0f32; MOST];
     load_halo(blocks, surface, slot, HALO, &mut distance);
-    load_halo(blocks, &boundary.corner, slot, HALO, &mut corner);
     let mut open = [[0f32; MOST]; D];
     for axis in 0..D {
         load_halo(blocks, &boundary.open[axis], slot, HALO, &mut open[axis]);
     }
-    for (local, label) in label.iter_mut().enumerate() {
-        let at = HALO.index(unflatten::<D>(local, SIDE).map(|c| c as i32));
-        let (mut openings, mut to_liquid) = (0, 0);
-        for (axis, open) in open.iter().enumerate() {
-            let stride = HALO.stride(axis);
-            for (face, neighbour) in [(at, at - stride), (at + stride, at + stride)] {
-                openings += (open[face] > 0.0) as usize;
-                to_liquid += (open[face] > 0.0 && distance[neighbour] <= 0.0) as usize;
-            }
+    for (cell, label) in label.iter_mut().enumerate() {
+        let at = HALO.index(unflatten::<D>(cell, SIDE).map(|c| c as i32));
+        if *label != Label::Air || distance[at] >= reach || !is(&bits.close, cell) {
+            continue;
         }
-        if openings == 0 {
-            *label = Label::Solid;
-        } else if to_liquid == openings && *label == Label::Air {
-            let corners = power(2, D);
-            let offset =
-                |c: usize| (0..D).filter(|k| c & (1 << k) != 0).map(|k| HALO.stride(k)).sum::<usize>();
-            let wall = (0..corners).map(|c| corner[at + offset(c)]).sum::<f32>() / corners as f32;
-            if wall < CLOSE {
-                *label = Label::Liquid;
-            }
+        let all_liquid = open.iter().enumerate().all(|(axis, open)| {
+            let stride = HALO.stride(axis);
+            [(at, at - stride), (at + stride, at + stride)]
+                .into_iter()
+                .all(|(face, neighbour)| open[face] == 0.0 || distance[neighbour] <= 0.0)
+        });
+        if all_liquid {
+            *label = Label::Liquid;
         }
     }
 }

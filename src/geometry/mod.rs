@@ -11,9 +11,9 @@ mod rotation;
 mod shape;
 mod surface;
 
-pub use boundary::{Boundary, FAR, Nearness, Walls, block_is_solid};
+pub use boundary::{Boundary, CellBits, FAR, Nearness, WallBits, Walls, block_is_solid};
 pub use keyframes::{Interpolation, Keyframes, Placement};
-pub use label::{Label, label_cells};
+pub use label::{Label, Settled, label_cells};
 pub use mesh::{Mesh, MeshError};
 pub use motion::{Motion, Move, Pose};
 pub use polygon::{Polygon, PolygonError};

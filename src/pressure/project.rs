@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use crate::geometry::Label;
+use crate::geometry::{Label, Settled};
 use crate::grid::{CHUNKS, Field, Slots, block_cells};
 use crate::linear::{SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System};
 use crate::liquid::FaceMask;
@@ -17,6 +17,8 @@ use super::update::update_velocity;
 pub struct Projection<const D: usize> {
     /// What each cell is made of.
     pub label: Field<Label>,
+    /// Blocks whose labels stay.
+    pub settled: Settled,
     /// Blocks that hold liquid.
     pub live: Slots,
     pub(super) live_flag: Vec<bool>,
@@ -59,6 +61,7 @@ impl<const D: usize> Projection<D> {
         let cells = block_cells(D);
         Projection {
             label: Field::new(cells, Label::Solid),
+            settled: Settled::default(),
             live: Slots::default(),
             live_flag: Vec::new(),
             link: std::array::from_fn(|_| Field::new(cells, 0.0)),

@@ -1,7 +1,7 @@
 //! The air in a simulation: its regions, who they are, and what the projection is to do about them.
 
 use crate::bubbles::{Measure, Rates, Regions, Scene, Targets, Tracker, WallBlocks};
-use crate::geometry::{Boundary, Label, Walls};
+use crate::geometry::{Boundary, Label, Settled, Walls};
 use crate::grid::{Blocks, Field, SIDE, block_cells};
 use crate::liquid::CellRanges;
 use crate::math::{Real, Vector, unflatten};
@@ -39,6 +39,8 @@ pub struct Surroundings<'a, const D: usize> {
     pub walls: &'a Walls<D>,
     /// What each cell is made of.
     pub label: &'a Field<Label>,
+    /// Blocks where nothing changes.
+    pub settled: &'a Settled,
     /// The liquid's signed distance.
     pub surface: &'a Field<f32>,
     /// Simulated seconds.
@@ -48,8 +50,8 @@ pub struct Surroundings<'a, const D: usize> {
 impl<const D: usize> Air<D> {
     /// Finds the connected regions.
     pub fn fill(&mut self, around: &Surroundings<'_, D>) {
-        let Surroundings { blocks, boundary, walls, label, .. } = *around;
-        self.regions.fill(blocks, boundary, walls, label, &self.wall_blocks);
+        let Surroundings { blocks, boundary, walls, label, settled, .. } = *around;
+        self.regions.fill(blocks, boundary, walls, label, settled, &self.wall_blocks);
     }
 
     /// Measures the regions, recognises them, and decides which outflow to ask of each.
@@ -62,8 +64,8 @@ impl<const D: usize> Air<D> {
         params: &Params,
         dt: Real,
     ) {
-        let Surroundings { blocks, boundary, surface, time, .. } = *around;
-        self.measure.update(blocks, boundary, surface, &self.regions);
+        let Surroundings { blocks, boundary, surface, settled, time, .. } = *around;
+        self.measure.update(blocks, boundary, surface, &self.regions, settled);
         self.find_fed(around, sources, dt);
         let conserve = params.model.keeps_air();
         self.tracker.update(&Scene {

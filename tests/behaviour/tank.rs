@@ -1,6 +1,6 @@
 //! A grid with walls and fields set by hand, for tests of single stages.
 
-use glug::geometry::{Boundary, Label, Solid, Walls, label_cells};
+use glug::geometry::{Boundary, Label, Settled, Solid, Walls, label_cells};
 use glug::grid::{Blocks, Field, Grid, SIDE, block_cells};
 use glug::linear::SolverParams;
 use glug::liquid::FaceMask;
@@ -158,7 +158,8 @@ impl<const D: usize> Tank<D> {
     /// Labels the cells.
     pub fn label_cells(&mut self) {
         let Tank { blocks, boundary, surface, projection, .. } = self;
-        label_cells(blocks, boundary, surface, &mut projection.label, &mut projection.live);
+        let Projection { label, live, .. } = projection;
+        label_cells(blocks, boundary, surface, label, live, &mut Settled::default());
     }
 
     /// Labels the cells and projects to a tight tolerance.
