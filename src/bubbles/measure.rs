@@ -162,7 +162,7 @@ fn measure_block<const D: usize>(
             chunk.extent[first as usize].deep += cells;
             return;
         }
-        if phase == Label::Air && distance.iter().all(|&d| d >= 0.5 * dx) {
+        if phase == Label::Air && !reaches_out(blocks, slot) && distance.iter().all(|&d| d >= 0.5 * dx) {
             near.fill(Near { air: code(first), liquid: SPRAY });
             chunk.extent[first as usize].volume += cells;
             return;
@@ -229,6 +229,7 @@ fn visit_cells<const D: usize>(
         }
     }
     let is_air = |region: u32| regions.list[region as usize].phase == Label::Air;
+    let (partly_out, first) = (reaches_out(blocks, slot), blocks.first_cell(slot));
     for local in 0..block_cells(D) {
         let at = HALO.index(unflatten::<D>(local, SIDE).map(|c| c as i32));
         let own = of[at];
@@ -271,7 +272,12 @@ fn visit_cells<const D: usize>(
                 }
             }
         }
-        let room = if clear { 1.0 } else { (0.5 + wall_distance::<D>(&corner, at)).clamp(0.0, 1.0) };
+        let mut room = if clear { 1.0 } else { (0.5 + wall_distance::<D>(&corner, at)).clamp(0.0, 1.0) };
+        if partly_out {
+            let place = unflatten::<D>(local, SIDE);
+            let inside = blocks.grid().contains(std::array::from_fn(|k| first[k] + place[k] as i32));
+            room = if inside { room } else { 0.0 };
+        }
         let liquid = (0.5 - distance[at] / dx).clamp(0.0, 1.0);
         let mine = match other {
             NO_REGION => 1.0,
@@ -284,6 +290,13 @@ fn visit_cells<const D: usize>(
         }
         visit(local, cell);
     }
+}
+
+/// Whether a block holds cells beyond the domain. Behind its open sides those are air, but none that counts: how many of
+/// them are stored is chance.
+fn reaches_out<const D: usize>(blocks: &Blocks<D>, slot: usize) -> bool {
+    let (first, cells) = (blocks.first_cell(slot), blocks.grid().cells);
+    (0..D).any(|k| first[k] < 0 || first[k] + SIDE as i32 > cells[k] as i32)
 }
 
 /// Calls `share(region, cell, volume)` for the air in a block's cells, volumes in cells.
