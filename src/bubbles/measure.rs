@@ -1,6 +1,6 @@
 //! How large the regions are, and who touches whom.
 
-use crate::geometry::{Boundary, Label, Nearness, Settled};
+use crate::geometry::{Boundary, FAR, Label, Nearness, Settled};
 use crate::grid::{
     Blocks, CHUNKS, Field, Halo, SIDE, block_cells, for_each_block_collecting, halo_cells, load_halo,
 };
@@ -178,7 +178,7 @@ fn measure_block<const D: usize>(
             chunk.extent[first as usize].deep += cells;
             return;
         }
-        if phase == Label::Air && distance.iter().all(|&d| d >= 0.5 * dx) {
+        if phase == Label::Air && !reaches_out(blocks, slot) && distance.iter().all(|&d| d >= 0.5 * dx) {
             near.fill(Near { air: code(first), liquid: SPRAY });
             chunk.extent[first as usize].volume += cells;
             return;
@@ -274,6 +274,7 @@ fn visit_cells<const D: usize>(
         load_halo(blocks, &boundary.corner, slot, HALO, &mut corner);
     }
     let is_air = |region: u32| regions.list[region as usize].phase == Label::Air;
+    let (partly_out, low) = (reaches_out(blocks, slot), blocks.first_cell(slot));
     for first in (0..block_cells(D)).step_by(SIDE) {
         let at = HALO.index(unflatten::<D>(first, SIDE).map(|c| c as i32));
         // Eight cells at once: who has another region beside it?
@@ -289,7 +290,7 @@ fn visit_cells<const D: usize>(
         let close = (close[first / 64] >> (first % 64)) & 0xff;
         let own = of[at];
         let uniform = of[at..at + SIDE].iter().fold(true, |same, &region| same & (region == own));
-        if uniform && own != NO_REGION && close == 0 && meets == [0; SIDE] {
+        if uniform && own != NO_REGION && close == 0 && !partly_out && meets == [0; SIDE] {
             visitor.row(first, own, is_air(own));
             continue;
         }
@@ -316,7 +317,13 @@ fn visit_cells<const D: usize>(
                 other = look_around::<D>(&of, &distance, at, &is_air, open, &mut cell);
             }
             let is_close = close >> x & 1 == 1;
-            let room = if is_close { (0.5 + wall_distance::<D>(&corner, at)).clamp(0.0, 1.0) } else { 1.0 };
+            let mut room =
+                if is_close { (0.5 + wall_distance::<D>(&corner, at)).clamp(0.0, 1.0) } else { 1.0 };
+            if partly_out {
+                let place = unflatten::<D>(local, SIDE);
+                let inside = blocks.grid().contains(std::array::from_fn(|k| low[k] + place[k] as i32));
+                room = if inside { room } else { 0.0 };
+            }
             let liquid = (0.5 - distance[at] / dx).clamp(0.0, 1.0);
             let mine = match other {
                 NO_REGION => 1.0,
@@ -364,6 +371,13 @@ fn look_around<const D: usize>(
     other
 }
 
+/// Whether a block holds cells beyond the domain. Behind its open sides those are air, but none that counts: how many of
+/// them are stored is chance.
+fn reaches_out<const D: usize>(blocks: &Blocks<D>, slot: usize) -> bool {
+    let (first, cells) = (blocks.first_cell(slot), blocks.grid().cells);
+    (0..D).any(|k| first[k] < 0 || first[k] + SIDE as i32 > cells[k] as i32)
+}
+
 /// Passes on the air alone.
 struct AirOnly<F>(F);
 
@@ -399,9 +413,11 @@ pub(super) fn code(region: u32) -> u16 {
     if region < MOST_REGIONS { region as u16 } else { SEVERAL }
 }
 
-/// Distance of a cell's centre to the walls, in cells, from its corners.
+/// Distance of the centre of a cell that is not solid to the walls, in cells, from its corners.
 fn wall_distance<const D: usize>(corner: &[f32; MOST], at: usize) -> f32 {
     let corners = power(2, D);
     let offset = |c: usize| (0..D).filter(|k| c & (1 << k) != 0).map(|k| HALO.stride(k)).sum::<usize>();
-    (0..corners).map(|c| corner[at + offset(c)]).sum::<f32>() / corners as f32
+    // Corners that deep in a wall cannot belong to such a cell: they lie in a block that is not stored, where all is air.
+    let known = |corner: f32| if corner <= -FAR { FAR } else { corner };
+    (0..corners).map(|c| known(corner[at + offset(c)])).sum::<f32>() / corners as f32
 }

@@ -111,6 +111,9 @@ struct Basin {
 /// Edges with a smaller share of the votes of both their ends are chance encounters of particles in thin films.
 const LEAST_SHARE: f64 = 0.02;
 
+/// Sealed air that differs by less than this share from one step to the next is the same.
+const SAME_SIZE: f64 = 0.02;
+
 /// Untracked air of more than this many cells along each axis is no numerical void.
 const LARGEST_VOID: usize = 4;
 
@@ -325,6 +328,31 @@ impl Tracker {
                 if kin.best.is_none() || rank > kin.rank {
                     (kin.best, kin.rank) = (Some(other), rank);
                 }
+            }
+        }
+        self.find_dry_kin();
+    }
+
+    /// Air that no particle touched before or now has nobody to speak for it: above a platform, in a sealed box. It
+    /// continues what was as open or as large.
+    fn find_dry_kin(&mut self) {
+        let (olds, kin) = (self.before.len(), &mut self.kin);
+        for (new, record) in self.records.iter().enumerate().filter(|(_, r)| r.phase == Label::Air && !r.void)
+        {
+            if kin[olds + new].best.is_some() || kin[olds + new].votes > 0 {
+                continue;
+            }
+            let same = |old: &Record| {
+                let alike = (old.volume - record.volume).abs() <= SAME_SIZE * record.volume;
+                old.phase == Label::Air && !old.void && old.open == record.open && (old.open || alike)
+            };
+            let found = self.before.iter().enumerate().position(|(index, old)| {
+                let silent = kin[index].best.is_none() && kin[index].votes == 0;
+                silent && same(old)
+            });
+            if let Some(old) = found {
+                kin[old].best = Some(new as u32);
+                kin[olds + new].best = Some(old as u32);
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::linear::SharedLink;
 use crate::math::{Real, power, unflatten};
 
 use super::Projection;
-use super::walls::face_velocity;
+use super::walls::{face_velocity, leads_into_far_air};
 
 /// What a projection is about.
 pub struct Problem<'a, const D: usize> {
@@ -178,7 +178,7 @@ fn sweep_air<const D: usize>(problem: &Problem<'_, D>, label: &Field<Label>, slo
         for axis in 0..D {
             for high in [false, true] {
                 let share = open[axis][at + high as usize * HALO.stride(axis)];
-                if share < 1.0 {
+                if share < 1.0 && !(high && leads_into_far_air(problem.blocks, slot, cell, axis)) {
                     let mut place = cell;
                     place[axis] += high as usize;
                     let flux = (1.0 - share as f64) * wall_velocity(problem, slot, place, axis);

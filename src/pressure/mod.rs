@@ -22,4 +22,4 @@ mod walls;
 pub use assemble::{FREE, Problem, Roles};
 pub use measure::divergence;
 pub use project::{Projection, Solved, project};
-pub use walls::{face_velocity, stop_at_walls};
+pub use walls::{face_velocity, leads_into_far_air, stop_at_walls};

@@ -1,8 +1,8 @@
 //! Velocities at closed faces.
 
 use crate::geometry::{Boundary, Nearness, Walls};
-use crate::grid::{Blocks, Field, SIDE, for_each_block};
-use crate::math::{Real, Vector, unflatten};
+use crate::grid::{Blocks, Field, SIDE, VOID, for_each_block};
+use crate::math::{Real, Side, Vector, unflatten};
 
 /// Gives closed faces along a wall the wall's own velocity, so that particles next to it are not carried into it.
 /// Faces oblique to the wall keep what was extrapolated: half of that is flow along the wall.
@@ -51,4 +51,15 @@ pub fn face_velocity<const D: usize>(
         ((first[k] + cell[k] as i32) as Real + half) * blocks.grid().dx
     });
     walls.velocity(&x, time)[axis]
+}
+
+/// Whether a cell's high face leads into a block that is not stored. The face belongs to that block and reads as closed;
+/// but behind an air cell there is nothing but air, and no wall.
+pub fn leads_into_far_air<const D: usize>(
+    blocks: &Blocks<D>,
+    slot: usize,
+    cell: [usize; D],
+    axis: usize,
+) -> bool {
+    cell[axis] + 1 == SIDE && blocks.beside(slot, axis, Side::High) == VOID
 }

@@ -6,7 +6,7 @@ use crate::bubbles::air_shares;
 use crate::geometry::{Label, Nearness};
 use crate::grid::{Halo, SIDE, halo_cells, load_halo};
 use crate::math::{Real, unflatten};
-use crate::pressure::face_velocity;
+use crate::pressure::{face_velocity, leads_into_far_air};
 
 use super::{BubbleReport, Params, State};
 
@@ -139,7 +139,7 @@ fn survey_block<const D: usize>(state: &State<D>, slot: usize) -> Vec<(u32, Sums
                 if share > 0.0 && label[next] == Label::Liquid {
                     flow += share * faces[axis][face] as Real;
                 }
-                if moving && share < 1.0 {
+                if moving && share < 1.0 && !(high && leads_into_far_air(blocks, slot, cell, axis)) {
                     let mut place = cell;
                     place[axis] += high as usize;
                     flow +=

@@ -1,6 +1,7 @@
 //! Behaviour tests, one module per room.
 
 mod boundary;
+mod bubbles;
 mod cli;
 mod export;
 mod geometry;

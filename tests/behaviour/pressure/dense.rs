@@ -10,7 +10,7 @@ use nalgebra::{DMatrix, DVector};
 use crate::tank::{Face, Tank};
 
 /// Random open shares, surface and velocity in a small closed box: every kind of cell beside every other.
-fn random_tank<const D: usize>(seed: u64) -> Tank<D> {
+pub fn random_tank<const D: usize>(seed: u64) -> Tank<D> {
     let side = if D == 2 { 9 } else { 5 };
     let mut tank = Tank::<D>::new([side; D], 0.1, Vec::new());
     let grid = *tank.blocks.grid();

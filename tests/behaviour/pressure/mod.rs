@@ -1,6 +1,6 @@
 //! The projection and its labels.
 
-mod dense;
+pub mod dense;
 mod flow;
 mod hydrostatics;
 mod labels;

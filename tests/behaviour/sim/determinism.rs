@@ -57,3 +57,11 @@ fn threads_do_not_change_a_bit_2d() {
 fn threads_do_not_change_a_bit_3d() {
     threads_do_not_change_a_bit(&scene_3d("dam_break", 24), 60);
 }
+
+#[test]
+fn threads_do_not_change_a_bit_of_the_bubbles() {
+    let scene = scene_2d("rising_bubble_2d");
+    threads_do_not_change_a_bit(&scene, 30);
+    let statistics = run(&scene, 1, 2).statistics;
+    assert!(statistics.contains("\"rest_volume\":0.0") && statistics.contains("\"present\""), "{statistics}");
+}

@@ -19,13 +19,13 @@ fn never() -> AtomicBool {
 }
 
 /// The next frame's report.
-fn advance<const D: usize>(simulation: &mut Simulation<D>, seconds: f64) -> FrameReport {
+pub fn advance<const D: usize>(simulation: &mut Simulation<D>, seconds: f64) -> FrameReport {
     let report = simulation.advance_frame(seconds, &never()).expect("the simulation goes on");
     report.expect("nobody asked it to stop")
 }
 
 /// A built-in scene in two dimensions.
-fn scene_2d(name: &str) -> Scene<2> {
+pub fn scene_2d(name: &str) -> Scene<2> {
     match load(name, &Overrides::default()) {
         Ok(AnyScene::TwoD(scene)) => scene,
         other => panic!("{name} is a scene in two dimensions, not {other:?}"),
@@ -33,7 +33,7 @@ fn scene_2d(name: &str) -> Scene<2> {
 }
 
 /// A built-in scene in three dimensions, with that many cells along x.
-fn scene_3d(name: &str, cells: usize) -> Scene<3> {
+pub fn scene_3d(name: &str, cells: usize) -> Scene<3> {
     match load(name, &Overrides { cells: Some(cells), ..Overrides::default() }) {
         Ok(AnyScene::ThreeD(scene)) => scene,
         other => panic!("{name} is a scene in three dimensions, not {other:?}"),
@@ -41,7 +41,7 @@ fn scene_3d(name: &str, cells: usize) -> Scene<3> {
 }
 
 /// A closed box with liquid at rest in it.
-fn tank<const D: usize>(size: [f64; D], cells_x: usize, liquids: Vec<Shape<D>>) -> Setup<D> {
+pub fn tank<const D: usize>(size: [f64; D], cells_x: usize, liquids: Vec<Shape<D>>) -> Setup<D> {
     Setup {
         size,
         grid: Grid::covering(size, cells_x),
@@ -56,7 +56,7 @@ fn tank<const D: usize>(size: [f64; D], cells_x: usize, liquids: Vec<Shape<D>>) 
 }
 
 /// A box from the origin's corner, `size` metres large; all other axes take the last entry.
-fn corner_box<const D: usize>(min: [f64; 2], max: [f64; 2], depth: f64) -> Shape<D> {
+pub fn corner_box<const D: usize>(min: [f64; 2], max: [f64; 2], depth: f64) -> Shape<D> {
     let pick =
         |from: [f64; 2], rest: f64| Vector::from_fn(|axis, _| if axis < 2 { from[axis] } else { rest });
     Shape::Box { min: pick(min, 0.0), max: pick(max, depth) }

@@ -1,0 +1,138 @@
+//! The flood fill against a plain search, on rooms of which only some blocks are stored.
+
+use std::collections::HashMap;
+
+use glug::bubbles::NO_REGION;
+use glug::geometry::Label;
+use glug::grid::VOID;
+use rayon::ThreadPoolBuilder;
+
+use super::naive::Room;
+
+fn the_fill_finds_what_a_search_finds<const D: usize>(seeds: std::ops::Range<u64>) {
+    let (mut unstored, mut many, mut open) = (0, 0, 0);
+    for seed in seeds {
+        let room = Room::<D>::random(seed);
+        let regions = room.fill();
+        let (of, list) = room.search(false);
+        assert_eq!(regions.len(), list.len(), "{D}D seed {seed}: as many regions");
+        // The same cells belong together: component and region name each other.
+        let mut region_of = HashMap::new();
+        for (cell, index) in room.cells() {
+            let region = regions.of[index];
+            let label = room.label[index];
+            assert_eq!(region == NO_REGION, label == Label::Solid, "{D}D seed {seed}: {cell:?} is {label:?}");
+            if let Some(&component) = of.get(&cell) {
+                let known = *region_of.entry(component).or_insert(region);
+                assert_eq!(known, region, "{D}D seed {seed}: {cell:?} in another region than its neighbours");
+            }
+        }
+        let mut named: Vec<u32> = region_of.values().copied().collect();
+        named.sort_unstable();
+        named.dedup();
+        assert_eq!(named.len(), region_of.len(), "{D}D seed {seed}: one region, one component");
+        for (&component, &region) in &region_of {
+            let (expected, found) = (&list[component], &regions.list[region as usize]);
+            assert_eq!(found.phase, expected.phase, "{D}D seed {seed}");
+            assert_eq!(found.open, expected.open, "{D}D seed {seed}: {expected:?}");
+            assert_eq!(found.far_cells, expected.far_cells, "{D}D seed {seed}: {expected:?}");
+        }
+        let grid = room.blocks.grid();
+        unstored += grid.all_blocks().filter(|&coords| room.blocks.slot_at(coords) == VOID).count();
+        many += list.len();
+        open += list.iter().filter(|component| component.open).count();
+    }
+    assert!(
+        unstored > 10 && many > 100 && open > 0,
+        "{D}D: {unstored} blocks out, {many} regions, {open} open"
+    );
+}
+
+#[test]
+fn the_fill_finds_what_a_search_finds_2d() {
+    the_fill_finds_what_a_search_finds::<2>(0..24);
+}
+
+#[test]
+fn the_fill_finds_what_a_search_finds_3d() {
+    the_fill_finds_what_a_search_finds::<3>(0..5);
+}
+
+/// Regions that touch hang together, and nothing else does: the container of liquid and air (a combined region).
+fn basins_are_what_a_search_through_both_phases_finds<const D: usize>(seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let room = Room::<D>::random(seed);
+        let regions = room.fill();
+        let measure = room.measure(&regions);
+        let (of, _) = room.search(true);
+        let (mut basin_of, mut component_of) = (HashMap::new(), HashMap::new());
+        for (cell, index) in room.cells() {
+            let (Some(&component), region) = (of.get(&cell), regions.of[index]) else { continue };
+            let basin = measure.basin[region as usize];
+            assert_eq!(*basin_of.entry(component).or_insert(basin), basin, "{D}D seed {seed}: {cell:?}");
+            assert_eq!(
+                *component_of.entry(basin).or_insert(component),
+                component,
+                "{D}D seed {seed}: {cell:?}"
+            );
+        }
+        // A container without liquid is one air region.
+        for basin in component_of.keys() {
+            let inside = (0..regions.len()).filter(|&region| measure.basin[region] == *basin);
+            let phases: Vec<Label> = inside.map(|region| regions.list[region].phase).collect();
+            let dry = !phases.contains(&Label::Liquid);
+            assert!(!dry || phases.len() == 1, "{D}D seed {seed}: {phases:?} in one dry container");
+        }
+    }
+}
+
+#[test]
+fn basins_are_what_a_search_through_both_phases_finds_2d() {
+    basins_are_what_a_search_through_both_phases_finds::<2>(0..12);
+}
+
+#[test]
+fn basins_are_what_a_search_through_both_phases_finds_3d() {
+    basins_are_what_a_search_through_both_phases_finds::<3>(0..3);
+}
+
+fn threads_do_not_change_the_fill<const D: usize>() {
+    for seed in 0..4 {
+        let room = Room::<D>::random(seed);
+        let run = |threads: usize| {
+            let pool = ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            pool.install(|| {
+                let regions = room.fill();
+                let measure = room.measure(&regions);
+                let of: Vec<u32> = room.cells().iter().map(|&(_, index)| regions.of[index]).collect();
+                let volumes: Vec<u64> = measure.extent.iter().map(|extent| extent.volume.to_bits()).collect();
+                (of, regions.list.clone(), volumes, measure.basin.clone())
+            })
+        };
+        let one = run(1);
+        for threads in [2, 3] {
+            assert!(run(threads) == one, "{D}D seed {seed}: {threads} threads found something else");
+        }
+    }
+}
+
+#[test]
+fn threads_do_not_change_the_fill_2d() {
+    threads_do_not_change_the_fill::<2>();
+}
+
+#[test]
+fn threads_do_not_change_the_fill_3d() {
+    threads_do_not_change_the_fill::<3>();
+}
+
+/// One set of memory, many rooms: nothing of an earlier fill shows in a later one.
+#[test]
+fn a_fill_leaves_nothing_behind() {
+    let (first, second) = (Room::<2>::random(1), Room::<2>::random(2));
+    let fresh = second.fill();
+    let mut used = first.fill();
+    used.fill(&second.blocks, &second.boundary, &second.walls, &second.label, &second.far);
+    assert_eq!(used.list, fresh.list);
+    assert!(second.cells().iter().all(|&(_, index)| used.of[index] == fresh.of[index]));
+}

@@ -1,0 +1,13 @@
+//! Trapped air: its regions, its constraint, its identity and its volume.
+
+mod cooler;
+mod dense;
+mod fill;
+mod life;
+mod limit;
+mod naive;
+mod projection;
+mod released;
+mod runs;
+mod shapes;
+mod sources;

@@ -1,0 +1,174 @@
+//! Runs with trapped air: pistons, chambers, bells, and the switch between models.
+
+use glug::geometry::{Motion, Shape, Solid};
+use glug::math::Vector;
+use glug::scene::{AnyScene, Overrides, Scene, load};
+use glug::sim::{BubbleReport, FrameReport, Model, Setup, Simulation};
+
+use crate::sim::{advance, corner_box, scene_2d, tank};
+
+fn scene_with(name: &str, cells: usize) -> Scene<2> {
+    match load(name, &Overrides { cells: Some(cells), ..Overrides::default() }) {
+        Ok(AnyScene::TwoD(scene)) => scene,
+        other => panic!("{name} is a scene in two dimensions, not {other:?}"),
+    }
+}
+
+fn open_air(report: &FrameReport) -> f64 {
+    report.bubbles.iter().filter(|bubble| bubble.open).map(|bubble| bubble.volume).sum()
+}
+
+/// Every constrained bubble's net flux is what the correction asked for.
+fn check_fluxes(report: &FrameReport) {
+    let dt = report.time / report.frame as f64 / report.substeps as f64;
+    for bubble in report.bubbles.iter().filter(|bubble| bubble.constrained) {
+        let BubbleReport { net_flux, correction, volume, .. } = bubble;
+        let error = (net_flux - correction).abs() * dt;
+        assert!(error < 1e-6 * volume, "frame {}: {bubble:?} is off by {error:.1e}", report.frame);
+    }
+}
+
+/// The piston's stroke of 0.2 m in an arm 0.2 m wide comes out at the spout, and goes back in again.
+#[test]
+fn a_piston_moves_its_volume_to_the_spout_and_back() {
+    let scene = scene_with("bubble_tube_2d", 56);
+    let mut simulation = Simulation::new(&scene.setup).expect("it starts");
+    let (mut start, mut most) = (None, 0.0);
+    let per_stroke = (2.0 * scene.fps) as usize;
+    for frame in 1..=2 * per_stroke {
+        let report = advance(&mut simulation, 1.0 / scene.fps);
+        check_fluxes(&report);
+        let air = open_air(&report);
+        let displaced = *start.get_or_insert(air) - air;
+        if frame == per_stroke {
+            most = displaced;
+        }
+        if frame == 2 * per_stroke {
+            let back = most - displaced;
+            assert!((most / 0.04 - 1.0).abs() < 0.015, "{most:.5} m² came out of the spout, swept 0.04");
+            assert!((back / 0.04 - 1.0).abs() < 0.015, "{back:.5} m² went back, swept 0.04");
+        }
+    }
+}
+
+/// Two chambers joined under water, the left one under a lid.
+fn chambers<const D: usize>(model: Model) -> Setup<D> {
+    let mut size = [0.4; D];
+    (size[0], size[1]) = (1.0, 0.8);
+    let left = corner_box([0.0, 0.0], [0.45, 0.2], 0.4);
+    let right = corner_box([0.55, 0.0], [1.0, 0.5], 0.4);
+    let gap = corner_box([0.45, 0.0], [0.55, 0.1], 0.4);
+    let mut setup = tank(size, if D == 2 { 60 } else { 40 }, vec![left, right, gap]);
+    setup.open[1][1] = true;
+    let (mut min, mut max) = (Vector::<D>::repeat(-1.0), Vector::<D>::repeat(2.0));
+    (min[0], max[0], min[1]) = (0.45, 0.55, 0.1);
+    setup.solids.push(Solid::new("wall", Shape::Box { min, max }, Motion::default()));
+    let (mut min, mut max) = (Vector::<D>::repeat(-1.0), Vector::<D>::repeat(2.0));
+    (max[0], min[1]) = (0.5, 0.7);
+    setup.solids.push(Solid::new("lid", Shape::Box { min, max }, Motion::default()));
+    setup.params.model = model;
+    setup
+}
+
+/// Level in the left and the right chamber, from the air above.
+fn levels(report: &FrameReport, depth: f64) -> [f64; 2] {
+    let air = |open: bool| {
+        let air = report.bubbles.iter().filter(move |bubble| bubble.open == open && !bubble.void);
+        air.map(|bubble| bubble.volume).sum::<f64>() / (0.45 * depth)
+    };
+    [0.7 - air(false), 0.8 - air(true)]
+}
+
+fn trapped_air_keeps_the_levels_apart<const D: usize>() {
+    let depth = if D == 2 { 1.0 } else { 0.4 };
+    let mut simulation = Simulation::new(&chambers::<D>(Model::Constraint)).expect("it starts");
+    let mut last = FrameReport::default();
+    for _ in 0..45 {
+        last = advance(&mut simulation, 1.0 / 30.0);
+        check_fluxes(&last);
+    }
+    let [left, right] = levels(&last, depth);
+    assert!(
+        (left - 0.2).abs() < last.dx && (right - 0.5).abs() < last.dx,
+        "{D}D: levels {left:.3} and {right:.3}"
+    );
+    // Let go, they meet at 0.35 m; friction is small, so they swing for a while.
+    let mut simulation = Simulation::new(&chambers::<D>(Model::FreeSurface)).expect("it starts");
+    let reports: Vec<FrameReport> = (0..150).map(|_| advance(&mut simulation, 1.0 / 30.0)).collect();
+    let late = &reports[90..];
+    let mean = late.iter().map(|report| levels(report, depth)[0]).sum::<f64>() / late.len() as f64;
+    assert!((mean - 0.35).abs() < 2.0 * last.dx, "{D}D: a free surface settles at {mean:.3}");
+}
+
+#[test]
+fn trapped_air_keeps_the_levels_apart_2d() {
+    trapped_air_keeps_the_levels_apart::<2>();
+}
+
+#[test]
+fn trapped_air_keeps_the_levels_apart_3d() {
+    trapped_air_keeps_the_levels_apart::<3>();
+}
+
+/// Everything about the particles, as bits.
+fn bits<const D: usize>(simulation: &Simulation<D>) -> Vec<u32> {
+    let all = simulation.particle_positions().iter().chain(simulation.particle_velocities());
+    all.flatten().map(|x| x.to_bits()).collect()
+}
+
+#[test]
+fn switching_the_model_acts_on_the_next_step_and_on_nothing_else() {
+    let scene = scene_2d("rising_bubble_2d");
+    let start = || {
+        let mut simulation = Simulation::new(&scene.setup).expect("it starts");
+        (0..10).for_each(|_| drop(advance(&mut simulation, 1.0 / scene.fps)));
+        simulation
+    };
+    let (mut kept, mut toggled, mut switched) = (start(), start(), start());
+    let before = bits(&kept);
+    // There and back without a step in between.
+    toggled.params.model = Model::FreeSurface;
+    assert!(bits(&toggled) == before, "a switch moves nothing");
+    toggled.params.model = Model::Constraint;
+    switched.params.model = Model::FreeSurface;
+    let reports = [&mut kept, &mut toggled, &mut switched].map(|simulation| advance(simulation, 1e-3));
+    assert!(bits(&kept) == bits(&toggled), "there and back is nothing at all");
+    assert!(bits(&kept) != bits(&switched), "but the next step is another one");
+    let [kept, _, switched] = reports.map(|report| report.bubbles.into_iter().find(|bubble| !bubble.open));
+    let (kept, switched) = (kept.expect("the bubble"), switched.expect("the bubble"));
+    assert_eq!((kept.constrained, switched.constrained), (true, false));
+    assert_eq!(kept.id, switched.id, "it is the same bubble");
+    assert!(
+        kept.net_flux.abs() < 1e-3 && switched.net_flux < -0.01,
+        "{} and {}",
+        kept.net_flux,
+        switched.net_flux
+    );
+    // And back again: it keeps what is left of it.
+    let mut simulation = start();
+    simulation.params.model = Model::FreeSurface;
+    advance(&mut simulation, 0.05);
+    simulation.params.model = Model::Constraint;
+    let closed =
+        |report: FrameReport| report.bubbles.into_iter().find(|b| !b.open).expect("some of the bubble");
+    let left = closed(advance(&mut simulation, 1e-3));
+    let later = (0..5).map(|_| advance(&mut simulation, 1e-2)).last().map(closed).expect("five frames");
+    assert!(left.constrained && left.volume < 0.95 * kept.volume, "{} of {}", left.volume, kept.volume);
+    assert!((later.volume / left.volume - 1.0).abs() < 0.02, "{} became {}", left.volume, later.volume);
+}
+
+/// The bell takes its air down: as much of it under water as above.
+#[test]
+fn a_bell_keeps_its_air_under_water() {
+    let scene = scene_with("diving_bell_2d", 64);
+    let mut simulation = Simulation::new(&scene.setup).expect("it starts");
+    let mut first = None;
+    for _ in 0..120 {
+        let report = advance(&mut simulation, 1.0 / scene.fps);
+        check_fluxes(&report);
+        let air: f64 = report.bubbles.iter().filter(|b| !b.open && !b.void).map(|b| b.volume).sum();
+        let first = *first.get_or_insert(air);
+        let drift = air / first - 1.0;
+        assert!(drift.abs() < 0.01, "frame {}: {:.2} % of the air", report.frame, 100.0 * drift);
+    }
+}
