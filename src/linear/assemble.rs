@@ -12,7 +12,8 @@ use super::system::System;
 pub struct Assembled {
     /// The symmetric matrix, row by row.
     pub matrix: CsMat<f64>,
-    /// The cell (`slot · 8^D + local`) of each row; rows after these are the shared nodes in order.
+    /// The cell (`slot · 8^D + local`) of each row; rows after these are the shared nodes in order
+    /// (one without links has a zero row).
     pub cells: Vec<u32>,
 }
 

@@ -26,8 +26,11 @@ pub(super) struct Coarsest {
     values: Vec<f64>,
     /// Component of each node: the step at which its last node was eliminated, for those without ground.
     component: Vec<u32>,
-    /// Components without ground.
+    /// Components without ground. Explicit nodes without any link are not among them: a shared node without links is no
+    /// unknown, and an extra node without links is known as closed to its level.
     pub closed: usize,
+    /// So many nodes, the first to be eliminated, have no links.
+    lone: usize,
     work: Elimination,
 }
 
@@ -154,6 +157,7 @@ impl Coarsest {
             work.degree.push(links.len() as u32);
             work.queue.push(Reverse((links.len() as u32, node as u32)));
         }
+        self.lone = work.degree.iter().filter(|&&degree| degree == 0).count();
         let mut left = count;
         while let Some(Reverse((degree, node))) = work.queue.pop() {
             let v = node as usize;
@@ -238,10 +242,10 @@ impl Coarsest {
     fn name_components(&mut self, count: usize) {
         self.component.clear();
         self.component.resize(count, 0);
-        for pair in self.steps.windows(2).rev() {
+        for (index, pair) in self.steps.windows(2).enumerate().rev() {
             let step = pair[0];
             let first = step.start as usize;
-            self.component[step.node as usize] = if step.total == 0.0 {
+            self.component[step.node as usize] = if step.total == 0.0 && index >= self.lone {
                 self.closed += 1;
                 self.closed as u32
             } else if pair[1].start as usize > first {

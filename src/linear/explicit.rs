@@ -129,6 +129,13 @@ impl<const D: usize> Explicit<D> {
         self.ends[1]..self.count
     }
 
+    /// Sets to 0 the values of shared nodes that have no links.
+    pub fn clear_unlinked(&self, shared: &mut [f64]) {
+        for (value, &diagonal) in shared.iter_mut().zip(&self.diagonal[self.ends[1]..]) {
+            *value = if diagonal > 0.0 { *value } else { 0.0 };
+        }
+    }
+
     /// The links of a node: other end, link, area.
     #[inline]
     pub fn links(&self, node: usize) -> impl Iterator<Item = (Node, f32, f32)> + '_ {

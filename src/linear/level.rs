@@ -142,7 +142,8 @@ impl<const D: usize> Level<D> {
     /// Counts nodes and finds closed components, once the network is in place.
     pub fn take_stock(&mut self) {
         let extras = 0..self.explicit.ends[1];
-        self.nodes = self.stencil.unknowns() + self.explicit.count;
+        self.nodes = self.stencil.unknowns() + self.explicit.count
+            - self.explicit.shared().filter(|&node| self.explicit.diagonal[node] == 0.0).count();
         self.linked = self.stencil.linked.iter().map(|word| word.count_ones() as usize).sum::<usize>()
             + extras.clone().filter(|&e| self.explicit.links(e).next().is_some()).count();
         self.closed.clear();

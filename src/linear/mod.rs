@@ -36,4 +36,4 @@ mod transfer;
 pub use assemble::{Assembled, assemble};
 pub use params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
 pub use solver::Solver;
-pub use system::{SharedNodes, System};
+pub use system::{SharedLink, SharedNodes, System};

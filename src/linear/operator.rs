@@ -74,10 +74,17 @@ impl Vectors {
         self.shared_x.copy_from_slice(shared);
     }
 
-    /// Takes `r` from a field in natural order, and measures it.
-    pub fn load_r<const D: usize>(&mut self, field: &Field<f64>, live: &Slots, shared: &[f64]) -> Size {
+    /// Takes `r` from a field in natural order, and measures it. Shared nodes without links get 0.
+    pub fn load_r<const D: usize>(
+        &mut self,
+        field: &Field<f64>,
+        live: &Slots,
+        shared: &[f64],
+        level: &Level<D>,
+    ) -> Size {
         gather::<D>(field, live, &mut self.r, &mut self.sizes);
         self.shared_r.copy_from_slice(shared);
+        level.explicit.clear_unlinked(&mut self.shared_r);
         self.measure()
     }
 
@@ -90,8 +97,9 @@ impl Vectors {
         }
     }
 
-    /// Sets `x` to zero in cells that are no unknowns: a guess may come from an earlier system.
+    /// Sets `x` to zero in cells and shared nodes that are no unknowns: a guess may come from an earlier system.
     pub fn clear_outside<const D: usize>(&mut self, level: &Level<D>) {
+        level.explicit.clear_unlinked(&mut self.shared_x);
         let half = half_rows(D);
         each_block::<D, _>((Cut(&mut self.x, 2 * half),), |block, (x,)| {
             if level.stencil.is_uniform(block) {

@@ -88,12 +88,14 @@ impl<const D: usize> Solver<D> {
         info.seconds_setup = clock.elapsed().as_secs_f64();
 
         let clock = Instant::now();
-        let mut size = self.vectors.load_r::<D>(rhs, system.live, shared_rhs);
+        let mut size = self.vectors.load_r(rhs, system.live, shared_rhs, self.hierarchy.finest());
         if info.closed_components > 0 {
             self.remove(Remove::Sum, system, info.closed_components);
             scatter::<D>(&self.vectors.r, system.live, self.hierarchy.block_of(), rhs);
-            shared_rhs.copy_from_slice(&self.vectors.shared_r);
-            size = self.vectors.load_r::<D>(rhs, system.live, shared_rhs);
+            for (node, (rhs, &r)) in shared_rhs.iter_mut().zip(&self.vectors.shared_r).enumerate() {
+                *rhs = if self.hierarchy.finest().explicit.diagonal[node] > 0.0 { r } else { *rhs };
+            }
+            size = self.vectors.load_r(rhs, system.live, shared_rhs, self.hierarchy.finest());
         }
         let task = Task { system, rhs, shared_rhs, params, stop };
         self.run(&task, size, x, shared_x, &mut info);
@@ -116,7 +118,7 @@ impl<const D: usize> Solver<D> {
         params: &SolverParams,
     ) {
         self.prepare(system, params);
-        self.vectors.load_r::<D>(r.0, system.live, r.1);
+        self.vectors.load_r(r.0, system.live, r.1, self.hierarchy.finest());
         self.vectors.round_residual(self.hierarchy.finest_mut(), 1.0);
         self.apply_preconditioner(params);
         self.vectors.clear_x();
@@ -173,7 +175,8 @@ impl<const D: usize> Solver<D> {
         };
         if !warm {
             if task.params.warm_start {
-                size = self.vectors.load_r::<D>(task.rhs, task.system.live, task.shared_rhs);
+                size =
+                    self.vectors.load_r(task.rhs, task.system.live, task.shared_rhs, self.hierarchy.finest());
             }
             self.vectors.clear_x();
             self.vectors.round_residual(self.hierarchy.finest_mut(), scale);
@@ -257,7 +260,7 @@ impl<const D: usize> Solver<D> {
 
     /// Sets `r` to `b − A x`.
     fn true_residual(&mut self, task: &Task<'_, D>, scale: f64) -> Size {
-        self.vectors.load_r::<D>(task.rhs, task.system.live, task.shared_rhs);
+        self.vectors.load_r(task.rhs, task.system.live, task.shared_rhs, self.hierarchy.finest());
         self.vectors.subtract_product(self.hierarchy.finest_mut(), scale)
     }
 

@@ -2,7 +2,22 @@
 
 use crate::grid::{Blocks, Field, Slots};
 
+/// A link between a shared node and a cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SharedLink {
+    /// Index of the node.
+    pub node: u32,
+    /// The cell, `slot · 8^D + local`.
+    pub cell: u32,
+    /// Strength, positive.
+    pub link: f32,
+    /// Size of the surface it acts through, positive, in the units of `link`.
+    pub area: f32,
+}
+
 /// Nodes that are linked to many cells, one list of links per node.
+///
+/// A node without links is no unknown: its right-hand side is ignored, its value is 0.
 #[derive(Clone, Debug, Default)]
 pub struct SharedNodes {
     start: Vec<u32>,
@@ -20,6 +35,36 @@ impl SharedNodes {
         self.link.clear();
         self.area.clear();
         self.weight.clear();
+    }
+
+    /// Makes one node per weight, linked as listed in any order; links of a node keep that order. Takes time linear in
+    /// the number of links, and no memory beyond what an earlier call of this size needed.
+    pub fn rebuild(&mut self, weights: &[f64], links: &[SharedLink]) {
+        self.weight.clear();
+        self.weight.extend_from_slice(weights);
+        // A counting sort. While links are placed, `start[node + 1]` is where the next one of `node` goes; afterwards it
+        // has become that node's end, which is where the following node starts.
+        self.start.clear();
+        self.start.resize(weights.len() + 2, 0);
+        for link in links {
+            assert!((link.node as usize) < weights.len(), "link to node {} of {}", link.node, weights.len());
+            self.start[link.node as usize + 2] += 1;
+        }
+        for node in 2..self.start.len() {
+            self.start[node] += self.start[node - 1];
+        }
+        self.cell.resize(links.len(), 0);
+        self.link.resize(links.len(), 0.0);
+        self.area.resize(links.len(), 0.0);
+        for link in links {
+            let next = &mut self.start[link.node as usize + 1];
+            let at = *next as usize;
+            *next += 1;
+            self.cell[at] = link.cell;
+            self.link[at] = link.link;
+            self.area[at] = link.area;
+        }
+        self.start.pop();
     }
 
     /// Begins a new node that counts as `weight` cells in the mean of a component.
@@ -83,4 +128,32 @@ pub struct System<'a, const D: usize> {
     pub ground_area: &'a Field<f32>,
     /// Nodes that touch many cells.
     pub shared: &'a SharedNodes,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rebuilding_sorts_links_by_node_and_keeps_their_order() {
+        let link = |node: u32, cell: u32| SharedLink { node, cell, link: cell as f32, area: 0.5 };
+        let mut shared = SharedNodes::default();
+        for _ in 0..2 {
+            shared.rebuild(
+                &[1.0, 2.0, 3.0, 4.0],
+                &[link(2, 9), link(0, 4), link(2, 1), link(3, 5), link(0, 4), link(2, 8)],
+            );
+            let cells: Vec<Vec<_>> =
+                (0..4).map(|node| shared.links(node).map(|(cell, _, _)| cell).collect()).collect();
+            assert_eq!(cells, [vec![4, 4], vec![], vec![9, 1, 8], vec![5]]);
+            assert_eq!(shared.weight(2), 3.0);
+        }
+        shared.push_node(5.0);
+        shared.push_link(7, 1.0, 1.0);
+        assert_eq!((shared.len(), shared.links(4).count(), shared.links(3).count()), (5, 1, 1));
+        shared.rebuild(&[], &[]);
+        assert!(shared.is_empty());
+        shared.push_node(1.0);
+        assert_eq!(shared.links(0).count(), 0);
+    }
 }

@@ -223,3 +223,37 @@ fn threads_do_not_change_the_bits_2d() {
 fn threads_do_not_change_the_bits_3d() {
     threads_do_not_change_the_bits::<3>();
 }
+
+fn node_without_links_changes_nothing<const D: usize>(kind: PreconditionerKind) {
+    let params =
+        SolverParams { tolerance: 1e-8, preconditioner: kind, max_iterations: 3000, ..Default::default() };
+    // With and without ground, so that mean values are looked at too.
+    for ground in [0.0, 0.6] {
+        let mut plain = random_domain::<D>(4, 21, ground, 2);
+        plain.random_rhs(9);
+        let mut with = random_domain::<D>(4, 21, ground, 2);
+        with.random_rhs(9);
+        with.add_shared(7.0, &[]);
+        with.shared_rhs[2] = 5.0;
+        with.shared_x[2] = 1.0;
+        let (a, b) = (plain.solve(&mut Solver::new(), &params), with.solve(&mut Solver::new(), &params));
+        assert_eq!(
+            (a.iterations, a.closed_components, a.levels),
+            (b.iterations, b.closed_components, b.levels),
+            "{D}D {kind:?}: same solve"
+        );
+        assert_eq!(plain.x.as_slice(), with.x.as_slice(), "{D}D {kind:?}: same cells");
+        assert_eq!(plain.shared_x, with.shared_x[..2], "{D}D {kind:?}: same nodes");
+        assert_eq!((with.shared_x[2], with.shared_rhs[2]), (0.0, 5.0), "{D}D {kind:?}: left alone");
+    }
+}
+
+#[test]
+fn node_without_links_changes_nothing_at_all() {
+    for kind in
+        [PreconditionerKind::Multigrid, PreconditionerKind::Jacobi, PreconditionerKind::IncompleteCholesky]
+    {
+        node_without_links_changes_nothing::<2>(kind);
+        node_without_links_changes_nothing::<3>(kind);
+    }
+}
