@@ -57,13 +57,19 @@ struct Elimination {
 }
 
 impl Coarsest {
-    /// Eliminates the network of a level whose cell coefficients are in `source`.
-    pub fn build<const D: usize, S: Source<D>>(&mut self, level: &Level<D>, source: &S) {
+    /// Eliminates the network of a level whose cell coefficients are in `source`. Gives up, and returns false, as soon
+    /// as that seems to take more than `budget` operations.
+    pub fn build<const D: usize, S: Source<D>>(
+        &mut self,
+        level: &Level<D>,
+        source: &S,
+        budget: usize,
+    ) -> bool {
         self.list_nodes(level);
         self.read_links(level, source);
-        self.eliminate();
         self.values.clear();
         self.values.resize(self.cells.len() + level.explicit.count, 0.0);
+        self.eliminate(budget)
     }
 
     fn list_nodes<const D: usize>(&mut self, level: &Level<D>) {
@@ -142,7 +148,7 @@ impl Coarsest {
         }
     }
 
-    fn eliminate(&mut self) {
+    fn eliminate(&mut self, budget: usize) -> bool {
         let work = &mut self.work;
         let count = work.ground.len();
         self.steps.clear();
@@ -158,7 +164,7 @@ impl Coarsest {
             work.queue.push(Reverse((links.len() as u32, node as u32)));
         }
         self.lone = work.degree.iter().filter(|&&degree| degree == 0).count();
-        let mut left = count;
+        let (mut left, mut spent) = (count, 0);
         while let Some(Reverse((degree, node))) = work.queue.pop() {
             let v = node as usize;
             if work.gone[v] || work.degree[v] != degree {
@@ -167,6 +173,12 @@ impl Coarsest {
             if degree as usize * 3 > left * 2 && left > 8 {
                 break;
             }
+            // The nodes that are left will hardly have fewer links than this one.
+            let each = (degree as usize).pow(2);
+            if spent + left * each > budget {
+                return false;
+            }
+            spent += each;
             work.gone[v] = true;
             left -= 1;
             let mut links = std::mem::take(&mut work.links[v]);
@@ -189,9 +201,13 @@ impl Coarsest {
             }
             work.links[v] = links;
         }
+        if spent.saturating_add(left.saturating_pow(3) / 3) > budget {
+            return false;
+        }
         self.eliminate_dense();
         self.steps.push(Step { node: u32::MAX, start: self.to.len() as u32, total: 0.0 });
         self.name_components(count);
+        true
     }
 
     /// Eliminates what is left as a full table.

@@ -136,6 +136,11 @@ impl<const D: usize> Explicit<D> {
         }
     }
 
+    /// How many links the extras have, those between two of them counted twice.
+    pub fn extra_link_count(&self) -> usize {
+        self.start[self.ends[1]] as usize
+    }
+
     /// The links of a node: other end, link, area.
     #[inline]
     pub fn links(&self, node: usize) -> impl Iterator<Item = (Node, f32, f32)> + '_ {
@@ -151,12 +156,6 @@ impl<const D: usize> Explicit<D> {
         let range =
             cells.partition_point(|&c| c < key(block))..cells.partition_point(|&c| c < key(block + 1));
         range.map(move |i| ((cells[i].0 - key(block).0) as usize, self.contacts.sum[i]))
-    }
-
-    /// All contacts of a colour.
-    pub fn contact_cells(&self, colour: usize) -> &[Node] {
-        let (red, black) = self.contacts.cell.split_at(self.contacts.red);
-        if colour == 0 { red } else { black }
     }
 
     /// Whether any cell is linked to an explicit node.
@@ -189,15 +188,7 @@ impl<const D: usize> Explicit<D> {
 
     /// Brings the right-hand side of one colour's contacts up to date.
     pub fn refresh(&self, b: &mut [Row<f32>], colour: usize) {
-        self.refresh_part(self.contacts_of(colour), b.as_flattened_mut(), 0, &mut []);
-    }
-
-    /// The same, and lists how much each changed.
-    pub fn refresh_and_report(&self, b: &mut [Row<f32>], colour: usize, changes: &mut Vec<f32>) {
-        let range = self.contacts_of(colour);
-        changes.clear();
-        changes.resize(range.len(), 0.0);
-        self.refresh_part(range, b.as_flattened_mut(), 0, changes);
+        self.refresh_part(self.contacts_of(colour), b.as_flattened_mut(), 0);
     }
 
     fn contacts_of(&self, colour: usize) -> std::ops::Range<usize> {
@@ -207,36 +198,24 @@ impl<const D: usize> Explicit<D> {
 
     /// Refreshes some contacts of one colour, halves of them at a time on different threads: their cells are sorted, so
     /// the right-hand side (which begins with entry `offset`) can be cut between any two.
-    fn refresh_part(
-        &self,
-        contacts: std::ops::Range<usize>,
-        b: &mut [f32],
-        offset: usize,
-        changes: &mut [f32],
-    ) {
+    fn refresh_part(&self, contacts: std::ops::Range<usize>, b: &mut [f32], offset: usize) {
         let c = &self.contacts;
         if contacts.len() > WORTH_SHARING {
             let middle = contacts.start + contacts.len() / 2;
             let cut = paired_index::<D>(c.cell[middle]);
             let (low, high) = b.split_at_mut(cut - offset);
-            let at = changes.len().min(middle - contacts.start);
-            let (low_changes, high_changes) = changes.split_at_mut(at);
             rayon::join(
-                || self.refresh_part(contacts.start..middle, low, offset, low_changes),
-                || self.refresh_part(middle..contacts.end, high, cut, high_changes),
+                || self.refresh_part(contacts.start..middle, low, offset),
+                || self.refresh_part(middle..contacts.end, high, cut),
             );
             return;
         }
-        for (k, i) in contacts.enumerate() {
+        for i in contacts {
             let mut value = c.base[i];
             for j in c.start[i] as usize..c.start[i + 1] as usize {
                 value += c.link[j] * self.x[c.to[j] as usize];
             }
-            let b = &mut b[paired_index::<D>(c.cell[i]) - offset];
-            if let Some(change) = changes.get_mut(k) {
-                *change = value - *b;
-            }
-            *b = value;
+            b[paired_index::<D>(c.cell[i]) - offset] = value;
         }
     }
 
@@ -261,6 +240,24 @@ impl<const D: usize> Explicit<D> {
                 ((f64::from(self.b[node]) + self.pull(node, x, own)) / diagonal) as f32
             }
             _ => 0.0,
+        }
+    }
+
+    /// The first pass over shared nodes and red extras, while all cells and black extras count as zero.
+    pub fn start_from_zero(&mut self) {
+        self.x.fill(0.0);
+        let over = |value: f64, diagonal: f64| if diagonal > 0.0 { (value / diagonal) as f32 } else { 0.0 };
+        for node in self.shared() {
+            self.x[node] = over(f64::from(self.b[node]), self.diagonal[node]);
+        }
+        for node in 0..self.ends[0] {
+            let mut sum = f64::from(self.b[node]);
+            for (to, link, _) in self.links(node) {
+                if let Place::Explicit(index) = to.place() {
+                    sum += f64::from(link) * f64::from(self.x[index]);
+                }
+            }
+            self.x[node] = over(sum, self.diagonal[node]);
         }
     }
 

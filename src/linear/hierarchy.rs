@@ -12,7 +12,7 @@ use super::layout::Node;
 use super::level::Level;
 use super::parallel::{Cut, each_block};
 use super::params::SolveInfo;
-use super::source::Finest;
+use super::source::{Finest, Source};
 use super::split::Splitter;
 use super::system::System;
 
@@ -23,6 +23,11 @@ const FEW_CELLS: i32 = 4;
 /// A step that keeps more than this share of the nodes has met its end: only separate parts are left.
 const KEPT: f64 = 0.8;
 const MAX_LEVELS: usize = 24;
+/// A network of so many nodes, with at most so many links per node and dimension (a corridor of three by three cells has
+/// 0.78, a wide tank 1), may be eliminated at once, if that takes no more than so many operations per node.
+const LOOSE_NODES: std::ops::RangeInclusive<usize> = 600..=40_000;
+const LOOSE_LINKS: f64 = 0.87;
+const LOOSE_WORK: usize = 150;
 
 /// A system and its coarser images.
 #[derive(Clone, Debug, Default)]
@@ -42,8 +47,11 @@ impl<const D: usize> Hierarchy<D> {
         let source = Finest(system);
         self.read(system);
         self.depth = 1;
+        if self.finish(&source, false) {
+            return;
+        }
         let mut h = 1.0;
-        while self.depth < MAX_LEVELS && !self.is_small() {
+        loop {
             if self.levels.len() == self.depth {
                 self.levels.push(Level::default());
             }
@@ -56,19 +64,32 @@ impl<const D: usize> Hierarchy<D> {
                 coarsen(fine, &sums, coarse, h, &mut self.splitter);
                 fine.sums = sums;
             }
-            let done = coarse.linked as f64 > KEPT * fine.linked as f64;
+            let last = coarse.linked as f64 > KEPT * fine.linked as f64 || self.depth + 1 == MAX_LEVELS;
             self.depth += 1;
             h *= 2.0;
+            let sums = std::mem::take(&mut self.levels[self.depth - 1].sums);
+            let done = self.finish(&sums, last);
+            self.levels[self.depth - 1].sums = sums;
             if done {
-                break;
+                return;
             }
         }
-        let last = &self.levels[self.depth - 1];
-        if self.depth == 1 {
-            self.coarsest.build(last, &source);
-        } else {
-            self.coarsest.build(last, &last.sums);
+    }
+
+    /// Eliminates the coarsest level so far if it must be the last, is small, or hangs together so loosely that this is
+    /// cheap. Aggregates fit chains and trees badly (they keep half of the nodes at best, and bubbles between short
+    /// slugs make it worse), while elimination likes them.
+    fn finish<S: Source<D>>(&mut self, source: &S, must: bool) -> bool {
+        let level = &self.levels[self.depth - 1];
+        if must || self.is_small() {
+            return self.coarsest.build(level, source, usize::MAX);
         }
+        if !LOOSE_NODES.contains(&level.nodes) || level.stencil.has_uniform_block() {
+            return false;
+        }
+        let links = level.count_links(source) as f64;
+        links <= LOOSE_LINKS * (D * level.nodes) as f64
+            && self.coarsest.build(level, source, LOOSE_WORK * level.nodes)
     }
 
     /// The finest level: its network is the system's.

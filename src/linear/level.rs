@@ -6,7 +6,7 @@ use super::explicit::Explicit;
 use super::kernels::{self, Around};
 use super::layout::{Node, Row, half_rows};
 use super::parallel::{Cut, each_block};
-use super::source::Sums;
+use super::source::{Source, Sums};
 use super::stencil::Stencil;
 use super::topology::Topology;
 use super::transfer::Transfer;
@@ -75,36 +75,35 @@ impl<const D: usize> Level<D> {
         self.explicit.relax_shared([&self.x[0], &self.x[1]]);
     }
 
-    /// Sweeps from zero: red, black, shared nodes, and again.
+    /// Sweeps from zero: shared nodes, red, black, and again.
+    ///
+    /// Shared nodes come first, so that on the way up they come last. After a coarse correction, cells glued to a shared
+    /// node by strong links follow its new value; the other way round they would drag it back to theirs.
     pub fn sweep_down(&mut self, sweeps: usize) {
+        self.explicit.take_base(&self.b);
+        self.explicit.start_from_zero();
+        if self.explicit.has_contacts() {
+            self.explicit.refresh(&mut self.b, 0);
+        }
         let half = half_rows(D);
         let (stencil, b) = (&self.stencil, &self.b);
         each_block::<D, _>((Cut(&mut self.x[0], half),), |block, (x,)| {
             kernels::relax_first(x, &b[2 * block * half..], stencil.of::<D>(block, 0).inverse);
         });
-        self.explicit.x.fill(0.0);
-        self.explicit.take_base(&self.b);
-        // All but red is still zero.
-        for node in 0..self.explicit.ends[0] {
-            let diagonal = self.explicit.diagonal[node];
-            self.explicit.x[node] =
-                if diagonal > 0.0 { (f64::from(self.explicit.b[node]) / diagonal) as f32 } else { 0.0 };
-        }
         self.relax_colour(1);
-        self.relax_shared();
         for _ in 1..sweeps {
+            self.relax_shared();
             self.relax_colour(0);
             self.relax_colour(1);
-            self.relax_shared();
         }
     }
 
     /// The reverse of the sweeps of [`Self::sweep_down`], from the values at hand.
     pub fn sweep_up(&mut self, sweeps: usize) {
         for _ in 0..sweeps {
-            self.relax_shared();
             self.relax_colour(1);
             self.relax_colour(0);
+            self.relax_shared();
         }
     }
 
@@ -137,6 +136,15 @@ impl<const D: usize> Level<D> {
             0,
             place / 8,
         )[place % 8]
+    }
+
+    /// How many links the network has, those of shared nodes left out; cell coefficients are in `source`.
+    pub fn count_links<S: Source<D>>(&self, source: &S) -> usize {
+        let positive = |values: &[f32]| values.iter().map(|&g| u32::from(g > 0.0)).sum::<u32>() as usize;
+        let cells: usize = (1..self.topology.len())
+            .map(|block| (0..D).map(|axis| positive(source.link(axis, block))).sum::<usize>())
+            .sum();
+        cells + self.explicit.extra_link_count()
     }
 
     /// Counts nodes and finds closed components, once the network is in place.

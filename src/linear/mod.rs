@@ -23,6 +23,7 @@ mod kernels;
 mod layout;
 mod level;
 mod operator;
+mod palindrome;
 mod parallel;
 mod params;
 mod solver;

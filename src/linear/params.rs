@@ -9,6 +9,9 @@ pub enum PreconditionerKind {
     Jacobi,
     /// Incomplete Cholesky factors without fill, rows in natural order, one thread: a reference.
     IncompleteCholesky,
+    /// The paper's way with bubbles: sweeps around the shared nodes before and after a V-cycle of the cells alone
+    /// (CBAR, Algorithm 1). The V-cycle is this crate's own, so this is at least as good as the paper's: a reference.
+    BubblePalindrome,
 }
 
 /// Settings of a solve.
@@ -18,7 +21,7 @@ pub struct SolverParams {
     pub tolerance: f64,
     /// Also stop when no residual entry is larger than this. Default 0.
     pub floor: f64,
-    /// Give up after so many iterations. Default 300.
+    /// Give up after so many iterations (ten times as many after a fallback). Default 300.
     pub max_iterations: usize,
     /// Default multigrid.
     pub preconditioner: PreconditionerKind,
@@ -69,6 +72,9 @@ pub struct SolveInfo {
     pub converged: bool,
     /// Why the solve ended.
     pub outcome: Outcome,
+    /// Whether multigrid failed (a number was not finite, the residual stopped falling, too many iterations) and the
+    /// diagonal took over.
+    pub fallback: bool,
     /// Wall time for reading the system and building the preconditioner.
     pub seconds_setup: f64,
     /// Wall time for the iterations.
@@ -88,6 +94,7 @@ impl Default for SolveInfo {
             relative_residual: 0.0,
             converged: true,
             outcome: Outcome::AlreadySolved,
+            fallback: false,
             seconds_setup: 0.0,
             seconds_solve: 0.0,
             levels: [0; 24],

@@ -11,6 +11,7 @@ use super::hierarchy::Hierarchy;
 use super::incomplete::IncompleteCholesky;
 use super::kernels::Size;
 use super::operator::{Vectors, scatter};
+use super::palindrome::Palindrome;
 use super::params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
 use super::system::System;
 
@@ -21,11 +22,17 @@ pub struct Solver<const D: usize> {
     vectors: Vectors,
     means: Means,
     incomplete: IncompleteCholesky,
+    palindrome: Palindrome<D>,
 }
 
 /// Iterations without a new smallest residual after which a solve counts as stalled.
 const PATIENCE_MULTIGRID: usize = 30;
 const PATIENCE_REFERENCE: usize = 1000;
+/// Iterations after which the V-cycle counts as unfit for a system.
+const BUDGET_MULTIGRID: usize = 100;
+
+/// The diagonal is given so many times the iterations that were asked for: each is cheap, but many are needed.
+const FALLBACK_SHARE: usize = 10;
 
 /// The true residual may miss the tolerance by this much: rounding, not worth another iteration.
 const SLACK: f64 = 1.01;
@@ -44,6 +51,8 @@ struct Goal {
     norm: f64,
     residual: f64,
     floor: f64,
+    /// A power of two, so that rounding to f32 neither overflows nor loses small right-hand sides.
+    scale: f64,
 }
 
 impl Goal {
@@ -60,7 +69,7 @@ impl<const D: usize> Solver<D> {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.hierarchy.bytes() + self.vectors.bytes() + self.incomplete.bytes()
+        self.hierarchy.bytes() + self.vectors.bytes() + self.incomplete.bytes() + self.palindrome.bytes()
     }
 
     /// Solves `A x = b` for the cells (`rhs`, `x`) and the shared nodes (`shared_rhs`, `shared_x`).
@@ -120,7 +129,7 @@ impl<const D: usize> Solver<D> {
         self.prepare(system, params);
         self.vectors.load_r(r.0, system.live, r.1, self.hierarchy.finest());
         self.vectors.round_residual(self.hierarchy.finest_mut(), 1.0);
-        self.apply_preconditioner(params);
+        self.apply_preconditioner(params.preconditioner, params.sweeps);
         self.vectors.clear_x();
         self.vectors.redirect(self.hierarchy.finest(), 0.0);
         self.vectors.advance_x(1.0);
@@ -130,8 +139,14 @@ impl<const D: usize> Solver<D> {
 
     fn prepare(&mut self, system: &System<'_, D>, params: &SolverParams) {
         self.hierarchy.build(system);
-        if params.preconditioner == PreconditionerKind::IncompleteCholesky {
-            self.incomplete.build::<D>(&assemble(system), self.hierarchy.block_of());
+        match params.preconditioner {
+            PreconditionerKind::Multigrid | PreconditionerKind::Jacobi => {}
+            PreconditionerKind::IncompleteCholesky => {
+                self.incomplete.build::<D>(&assemble(system), self.hierarchy.block_of());
+            }
+            PreconditionerKind::BubblePalindrome => {
+                self.palindrome.build(system, assemble(system), self.hierarchy.block_of());
+            }
         }
         self.vectors.reset(self.hierarchy.finest());
     }
@@ -162,9 +177,8 @@ impl<const D: usize> Solver<D> {
             info.relative_residual = f64::NAN;
             return;
         }
-        let goal = Goal { norm, residual: task.params.tolerance * norm, floor: task.params.floor };
-        // A power of two, so that rounding to f32 neither overflows nor loses small right-hand sides.
         let scale = (-norm.log2().round()).exp2();
+        let goal = Goal { norm, residual: task.params.tolerance * norm, floor: task.params.floor, scale };
         let mut size = b;
         let warm = task.params.warm_start && {
             self.vectors.load_x::<D>(x, task.system.live, shared_x);
@@ -186,24 +200,55 @@ impl<const D: usize> Solver<D> {
             return;
         }
         info.converged = false;
-        self.iterate(task, &goal, scale, info);
+        let max = task.params.max_iterations;
+        let kind = task.params.preconditioner;
+        if kind != PreconditionerKind::Multigrid {
+            self.iterate(task, &goal, kind, max, info);
+        } else if self.iterate(task, &goal, kind, max.min(BUDGET_MULTIGRID), info)
+            && (info.outcome != Outcome::IterationLimit || info.iterations < max)
+        {
+            self.fall_back(task, &goal, info);
+        }
     }
 
-    fn iterate(&mut self, task: &Task<'_, D>, goal: &Goal, scale: f64, info: &mut SolveInfo) {
-        let params = task.params;
-        let patience = match params.preconditioner {
+    /// Goes on with the diagonal, from where another preconditioner failed.
+    fn fall_back(&mut self, task: &Task<'_, D>, goal: &Goal, info: &mut SolveInfo) {
+        info.fallback = true;
+        let at_hand = info.relative_residual;
+        if !at_hand.is_finite() || at_hand >= 1.0 {
+            // No better than nothing.
+            self.vectors.clear_x();
+            self.vectors.load_r(task.rhs, task.system.live, task.shared_rhs, self.hierarchy.finest());
+            self.vectors.round_residual(self.hierarchy.finest_mut(), goal.scale);
+        }
+        let limit = info.iterations + FALLBACK_SHARE * task.params.max_iterations;
+        self.iterate(task, goal, PreconditionerKind::Jacobi, limit, info);
+    }
+
+    /// Iterates until `info` counts `limit` iterations, from `x` and its residual `r`; ends with the true residual in
+    /// `r`. Returns whether another preconditioner may do better.
+    fn iterate(
+        &mut self,
+        task: &Task<'_, D>,
+        goal: &Goal,
+        kind: PreconditionerKind,
+        limit: usize,
+        info: &mut SolveInfo,
+    ) -> bool {
+        let scale = goal.scale;
+        let patience = match kind {
             PreconditionerKind::Multigrid => PATIENCE_MULTIGRID,
             _ => PATIENCE_REFERENCE,
         };
         let (mut previous, mut best, mut since_best) = (0.0, f64::INFINITY, 0);
         let mut true_before = f64::INFINITY;
         info.outcome = Outcome::IterationLimit;
-        while info.iterations < params.max_iterations {
+        while info.iterations < limit {
             if task.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                 info.outcome = Outcome::Stopped;
                 break;
             }
-            let rho = self.apply_preconditioner(params) / scale;
+            let rho = self.apply_preconditioner(kind, task.params.sweeps) / scale;
             let beta = if previous == 0.0 { 0.0 } else { rho / previous };
             previous = rho;
             self.vectors.redirect(self.hierarchy.finest(), beta);
@@ -228,11 +273,12 @@ impl<const D: usize> Solver<D> {
                 if goal.met(found, SLACK) {
                     info.outcome = Outcome::Converged;
                     info.converged = true;
-                    return;
+                    return false;
                 }
                 if found.square.sqrt() > 0.5 * true_before {
+                    // The limit of f64, whatever the preconditioner.
                     info.outcome = Outcome::Stalled;
-                    return;
+                    return false;
                 }
                 // Rounding made the running residual drift: go on from the true one.
                 true_before = found.square.sqrt();
@@ -256,6 +302,7 @@ impl<const D: usize> Solver<D> {
             info.outcome = Outcome::NonFinite;
             self.vectors.clear_x();
         }
+        !info.converged && info.outcome != Outcome::Stopped
     }
 
     /// Sets `r` to `b − A x`.
@@ -265,11 +312,14 @@ impl<const D: usize> Solver<D> {
     }
 
     /// Sets the finest `x` from the finest `b`; returns their product.
-    fn apply_preconditioner(&mut self, params: &SolverParams) -> f64 {
-        match params.preconditioner {
-            PreconditionerKind::Multigrid => self.hierarchy.cycle(params.sweeps.max(1)),
+    fn apply_preconditioner(&mut self, kind: PreconditionerKind, sweeps: usize) -> f64 {
+        match kind {
+            PreconditionerKind::Multigrid => self.hierarchy.cycle(sweeps.max(1)),
             PreconditionerKind::Jacobi => self.hierarchy.finest_mut().divide_by_diagonal(),
             PreconditionerKind::IncompleteCholesky => self.incomplete.apply(self.hierarchy.finest_mut()),
+            PreconditionerKind::BubblePalindrome => {
+                self.palindrome.apply(self.hierarchy.finest_mut(), sweeps.max(1));
+            }
         }
         self.vectors.alignment(self.hierarchy.finest())
     }

@@ -425,7 +425,7 @@ impl Splitter {
         }
     }
 
-    /// Masks, strays and the parents of contacts.
+    /// Masks and strays.
     fn complete_transfer<const D: usize>(&mut self, fine: &mut Level<D>, coarse: &Level<D>) {
         let (cells, rows, words) = (block_cells(D), 2 * half_rows(D), mask_words(D));
         let mut transfer = std::mem::take(&mut fine.transfer);
@@ -464,10 +464,6 @@ impl Splitter {
         }
         transfer.strays.sort_unstable();
         fine.transfer = transfer;
-        let mut of_contact = std::mem::take(&mut fine.transfer.of_contact);
-        of_contact.clear();
-        of_contact.extend(fine.explicit.contact_cells(1).iter().map(|&cell| self.parent(fine, coarse, cell)));
-        fine.transfer.of_contact = of_contact;
     }
 
     /// Bytes held.

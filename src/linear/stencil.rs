@@ -364,6 +364,11 @@ impl Stencil {
         self.class[block] == UNIFORM
     }
 
+    /// Whether any block is uniform.
+    pub fn has_uniform_block(&self) -> bool {
+        self.class.contains(&UNIFORM)
+    }
+
     /// How many cells are unknowns.
     pub fn unknowns(&self) -> usize {
         self.live.iter().map(|word| word.count_ones() as usize).sum()

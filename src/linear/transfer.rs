@@ -24,10 +24,6 @@ pub(super) struct Transfer {
     pub strays: Vec<(Node, u32)>,
     /// Parents of the explicit nodes; [`Node::NONE`] for those that need no coarse correction.
     pub of_explicit: Vec<Node>,
-    /// Parents of the black contacts.
-    pub of_contact: Vec<Node>,
-    /// Changes of the black contacts' right-hand sides by the shared nodes, since their cells were last relaxed.
-    changes: Vec<f32>,
 }
 
 impl Transfer {
@@ -43,11 +39,11 @@ impl Transfer {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        (self.parent.capacity() + self.keep_at.capacity() + self.changes.capacity()) * 4
+        (self.parent.capacity() + self.keep_at.capacity()) * 4
             + self.children.capacity() * 32
             + self.keep.capacity() * 32
             + self.strays.capacity() * 8
-            + (self.of_explicit.capacity() + self.of_contact.capacity()) * 4
+            + self.of_explicit.capacity() * 4
     }
 }
 
@@ -69,12 +65,10 @@ fn value<const D: usize>(coarse: &Level<D>, node: Node) -> f32 {
 }
 
 /// Sets the coarse right-hand side to the sums of the fine residuals, after a downward sweep: black cells were relaxed
-/// last, so that only red ones, explicit nodes, and black cells linked to shared nodes have a residual.
+/// last, so that only red ones and shared nodes have a residual.
 pub(super) fn restrict<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D>) {
-    let mut changes = std::mem::take(&mut fine.transfer.changes);
     if fine.explicit.has_contacts() {
         fine.explicit.refresh(&mut fine.b, 0);
-        fine.explicit.refresh_and_report(&mut fine.b, 1, &mut changes);
     }
     let (half, octants) = (half_rows(D), power(2, D));
     let this = &*fine;
@@ -106,28 +100,16 @@ pub(super) fn restrict<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D
     for &(cell, parent) in &fine.transfer.strays[..black] {
         coarse.explicit.b[parent as usize] += fine.red_residual(cell);
     }
-    if fine.explicit.has_contacts() {
-        for (i, &parent) in fine.transfer.of_contact.iter().enumerate() {
-            add(coarse, parent, changes[i]);
-        }
-    }
-    // Shared nodes were relaxed last of all: their residual is zero.
-    for (node, &parent) in fine.transfer.of_explicit[..fine.explicit.ends[1]].iter().enumerate() {
+    let [red, black] = fine.explicit.ends;
+    for node in (0..red).chain(black..fine.explicit.count) {
         let residual = fine.explicit.residual(node, [&fine.x[0], &fine.x[1]]);
-        add(coarse, parent, residual);
+        add(coarse, fine.transfer.of_explicit[node], residual);
     }
-    fine.transfer.changes = changes;
 }
 
-/// Adds the coarse values to the red cells, the explicit nodes, and those black cells that are read before they are
-/// relaxed again: the contacts.
+/// Adds the coarse values to the red cells and the explicit nodes; black cells are relaxed before they are read.
 pub(super) fn prolong<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>) {
     copy_to_colour(fine, coarse, 0);
-    for (i, &parent) in fine.transfer.of_contact.iter().enumerate() {
-        if let Place::Cell { colour, index } = fine.explicit.contact_cells(1)[i].place() {
-            fine.x[colour].as_flattened_mut()[index] += value(coarse, parent);
-        }
-    }
     for (node, &parent) in fine.transfer.of_explicit.iter().enumerate() {
         fine.explicit.x[node] += value(coarse, parent);
     }

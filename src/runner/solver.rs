@@ -106,7 +106,7 @@ impl<const D: usize> Solver<D> for Simulation<D> {
         Some(SolveReport {
             iterations: info.iterations,
             relative_residual: info.relative_residual,
-            method: preconditioner.name(),
+            method: preconditioner.method(info.fallback),
             seconds: info.seconds_setup + info.seconds_solve,
             converged: info.converged,
         })

@@ -47,12 +47,19 @@ pub enum Preconditioner {
     /// Incomplete Cholesky without fill: a reference.
     #[serde(rename = "incomplete-cholesky")]
     IncompleteCholesky,
+    /// CBAR's Algorithm 1, sweeps around bubbles framing a V-cycle of the liquid: a reference.
+    #[serde(rename = "algorithm-1")]
+    BubblePalindrome,
 }
 
 impl Preconditioner {
-    /// Every preconditioner, best first.
-    pub const ALL: [Preconditioner; 3] =
-        [Preconditioner::Multigrid, Preconditioner::Jacobi, Preconditioner::IncompleteCholesky];
+    /// Every preconditioner, the one to use first.
+    pub const ALL: [Preconditioner; 4] = [
+        Preconditioner::Multigrid,
+        Preconditioner::Jacobi,
+        Preconditioner::IncompleteCholesky,
+        Preconditioner::BubblePalindrome,
+    ];
 
     /// The name on the command line, in scene files and in the statistics.
     pub const fn name(self) -> &'static str {
@@ -60,7 +67,13 @@ impl Preconditioner {
             Preconditioner::Multigrid => "multigrid",
             Preconditioner::Jacobi => "jacobi",
             Preconditioner::IncompleteCholesky => "incomplete-cholesky",
+            Preconditioner::BubblePalindrome => "algorithm-1",
         }
+    }
+
+    /// The name of the method in the statistics: a solve that fell back to the diagonal says so.
+    pub const fn method(self, fallback: bool) -> &'static str {
+        if fallback { "multigrid+jacobi" } else { self.name() }
     }
 }
 
@@ -223,7 +236,7 @@ macro_rules! table {
     (@kind number $min:literal, $max:literal) => { ParamKind::Number { min: $min, max: $max } };
     (@kind whole $min:literal, $max:literal) => { ParamKind::Whole { min: $min, max: $max } };
     (@kind switch) => { ParamKind::Switch };
-    (@kind preconditioner) => { ParamKind::Choice(&["multigrid", "jacobi", "incomplete-cholesky"]) };
+    (@kind preconditioner) => { ParamKind::Choice(&["multigrid", "jacobi", "incomplete-cholesky", "algorithm-1"]) };
     (@get number $place:expr) => { ParamValue::Number($place) };
     (@get whole $place:expr) => { ParamValue::Number($place as f64) };
     (@get switch $place:expr) => { ParamValue::Switch($place) };

@@ -137,7 +137,7 @@ impl<const D: usize> Simulation<D> {
             .map(|step| SolveReport {
                 iterations: step.solve.info.iterations,
                 relative_residual: step.solve.info.relative_residual,
-                method: self.params.preconditioner.name(),
+                method: self.params.preconditioner.method(step.solve.info.fallback),
                 seconds: step.solve.seconds_solve,
                 converged: step.solve.info.converged,
             })
@@ -154,6 +154,13 @@ impl<const D: usize> Simulation<D> {
         let history = self.state.air.tracker.history();
         report.events = history.since(self.events_reported).copied().collect();
         self.events_reported = history.total();
+        let fell_back = steps.iter().filter(|step| step.solve.info.fallback).count();
+        if fell_back > 0 {
+            report.warnings.push(format!(
+                "multigrid failed in {fell_back} of {} pressure solves; the diagonal took over",
+                steps.len()
+            ));
+        }
         report.seconds = times.into_inner();
         report.seconds.insert("total", start.elapsed().as_secs_f64());
         report

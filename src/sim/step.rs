@@ -219,6 +219,7 @@ pub(super) fn solver_params(params: &Params, dx: Real, dt: Real) -> SolverParams
             Preconditioner::Multigrid => PreconditionerKind::Multigrid,
             Preconditioner::Jacobi => PreconditionerKind::Jacobi,
             Preconditioner::IncompleteCholesky => PreconditionerKind::IncompleteCholesky,
+            Preconditioner::BubblePalindrome => PreconditionerKind::BubblePalindrome,
         },
         sweeps: params.sweeps as usize,
         warm_start: params.warm_start,

@@ -124,7 +124,11 @@ fn solution_agrees_with_a_dense_solve_3d() {
 
 #[test]
 fn reference_preconditioners_agree_with_a_dense_solve() {
-    for kind in [PreconditionerKind::Jacobi, PreconditionerKind::IncompleteCholesky] {
+    for kind in [
+        PreconditionerKind::Jacobi,
+        PreconditionerKind::IncompleteCholesky,
+        PreconditionerKind::BubblePalindrome,
+    ] {
         for seed in 0..6 {
             solution_agrees_with_a_dense_solve::<2>(seed, kind);
         }
@@ -132,10 +136,14 @@ fn reference_preconditioners_agree_with_a_dense_solve() {
     }
 }
 
-fn preconditioner_is_symmetric_and_positive<const D: usize>(seed: u64, sweeps: usize) {
+fn preconditioner_is_symmetric_and_positive<const D: usize>(
+    seed: u64,
+    sweeps: usize,
+    preconditioner: PreconditionerKind,
+) {
     let side = if D == 2 { 45 } else { 20 };
     let mut domain = random_domain::<D>(seed, side, 0.3, (seed % 5) as usize);
-    let params = SolverParams { sweeps, ..Default::default() };
+    let params = SolverParams { sweeps, preconditioner, ..Default::default() };
     let mut solver = Solver::new();
     let mut apply = |domain: &Domain<D>| {
         let (mut z, mut shared) = (domain.x.clone(), domain.shared_x.clone());
@@ -169,14 +177,18 @@ fn preconditioner_is_symmetric_and_positive<const D: usize>(seed: u64, sweeps: u
 #[test]
 fn preconditioner_is_symmetric_and_positive_2d() {
     for seed in 0..20 {
-        preconditioner_is_symmetric_and_positive::<2>(seed, 1 + seed as usize % 3);
+        let sweeps = 1 + seed as usize % 3;
+        preconditioner_is_symmetric_and_positive::<2>(seed, sweeps, PreconditionerKind::Multigrid);
+        preconditioner_is_symmetric_and_positive::<2>(seed, sweeps, PreconditionerKind::BubblePalindrome);
     }
 }
 
 #[test]
 fn preconditioner_is_symmetric_and_positive_3d() {
     for seed in 0..10 {
-        preconditioner_is_symmetric_and_positive::<3>(seed, 1 + seed as usize % 3);
+        let sweeps = 1 + seed as usize % 3;
+        preconditioner_is_symmetric_and_positive::<3>(seed, sweeps, PreconditionerKind::Multigrid);
+        preconditioner_is_symmetric_and_positive::<3>(seed, sweeps, PreconditionerKind::BubblePalindrome);
     }
 }
 

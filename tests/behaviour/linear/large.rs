@@ -3,6 +3,7 @@
 use glug::linear::{Solver, SolverParams};
 
 use super::domain::tank;
+use super::scenery::{Pack, bubbly_tank};
 
 fn in_pool<T: Send>(threads: usize, body: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool").install(body)
@@ -80,4 +81,47 @@ fn profile_128() {
             domain.solve(&mut solver, &params);
         }
     });
+}
+
+/// Time of a solve with shared nodes over that with their values given, both on two threads.
+fn compare_with_grounds(count: usize, radius: f64) {
+    let make = || bubbly_tank::<3>(128, count, [radius, radius], Pack::Apart, false, 4, 1);
+    let (mut shared, mut grounded) = (make(), make().grounded());
+    let params = SolverParams { warm_start: false, ..Default::default() };
+    let (mut solver, mut other) = (Solver::new(), Solver::new());
+    // Set-up and solve, with shared nodes and without; the ratio of the sums.
+    let mut times: [Vec<f64>; 5] = Default::default();
+    let mut iterations = (0, 0);
+    in_pool(2, || {
+        for _ in 0..9 {
+            let (a, b) = (shared.solve(&mut solver, &params), grounded.solve(&mut other, &params));
+            let both = [a.seconds_setup, a.seconds_solve, b.seconds_setup, b.seconds_solve];
+            let ratio = (both[0] + both[1]) / (both[2] + both[3]);
+            both.into_iter().chain([ratio]).zip(&mut times).for_each(|(time, list)| list.push(time));
+            iterations = (a.iterations, b.iterations);
+        }
+    });
+    let [setup, solve, setup_grounded, solve_grounded, ratio] = times.map(|mut list| {
+        list.sort_by(f64::total_cmp);
+        list[list.len() / 2]
+    });
+    println!(
+        "{count} bubbles of radius {radius}, {} links: set-up {:.1} and {:.1} ms, solve {:.1} and {:.1} ms, \
+         iterations {} and {}, ratio {ratio:.3}",
+        (0..shared.shared.len()).map(|node| shared.shared.links(node).count()).sum::<usize>(),
+        1e3 * setup,
+        1e3 * setup_grounded,
+        1e3 * solve,
+        1e3 * solve_grounded,
+        iterations.0,
+        iterations.1,
+    );
+}
+
+#[test]
+#[ignore = "timing"]
+fn shared_nodes_cost_little() {
+    compare_with_grounds(1, 40.0);
+    compare_with_grounds(12, 12.0);
+    compare_with_grounds(500, 4.0);
 }

@@ -2,5 +2,7 @@
 
 mod domain;
 mod exact;
+mod hard;
 mod large;
+mod scenery;
 mod shapes;

@@ -77,7 +77,7 @@ fn maze_takes_few_iterations() {
     for width in [2, 5, 7] {
         let mut domain = serpentine(256, width);
         let found = iterations(&mut domain);
-        assert!(found.0 <= 16 && found.1 <= 22, "width {width}: {found:?} iterations");
+        assert!(found.0 <= 14 && found.1 <= 21, "width {width}: {found:?} iterations");
     }
 }
 
@@ -387,4 +387,37 @@ fn references_need_many_more_iterations() {
         [PreconditionerKind::Multigrid, PreconditionerKind::IncompleteCholesky, PreconditionerKind::Jacobi]
             .map(|kind| count(&mut domain, kind));
     assert!(multigrid * 3 < incomplete && incomplete < jacobi, "{multigrid}, {incomplete}, {jacobi}");
+}
+
+fn poisoned_multigrid_hands_over_to_the_diagonal<const D: usize>() {
+    let side = if D == 2 { 96 } else { 20 };
+    let mut domain = tank::<D>(side, 1, 0);
+    domain.drop_rhs();
+    let params = SolverParams { warm_start: false, ..Default::default() };
+    assert!(!domain.solve(&mut Solver::new(), &params).fallback, "{D}D: healthy");
+    // Grounds whose sum over an aggregate no f32 can hold: every coarse level is infinite, the system itself is not.
+    for (cell, _) in domain.unknowns().into_iter().take(100) {
+        domain.ground[cell] = 2e38;
+        domain.area[cell] = 2e38;
+    }
+    let mut solver = Solver::new();
+    let info = domain.solve(&mut solver, &params);
+    assert!(info.fallback && info.converged && info.outcome == Outcome::Converged, "{D}D: {info:?}");
+    assert!(info.relative_residual <= 1.01e-5 && info.iterations < 1000, "{D}D: {info:?}");
+    assert!(domain.x.as_slice().iter().all(|x| x.is_finite()), "{D}D");
+    // The next solve is not affected.
+    let mut healthy = tank::<D>(side, 1, 0);
+    healthy.drop_rhs();
+    let info = healthy.solve(&mut solver, &params);
+    assert!(info.converged && !info.fallback, "{D}D: {info:?}");
+}
+
+#[test]
+fn poisoned_multigrid_hands_over_to_the_diagonal_2d() {
+    poisoned_multigrid_hands_over_to_the_diagonal::<2>();
+}
+
+#[test]
+fn poisoned_multigrid_hands_over_to_the_diagonal_3d() {
+    poisoned_multigrid_hands_over_to_the_diagonal::<3>();
 }
