@@ -127,7 +127,16 @@ impl Tags {
             }
             for_each_cell(ranges, slot, |cell, particles| {
                 let Near { air, liquid } = near[cell];
-                votes.present.add(liquid as u32, 0, particles.len() as u32);
+                let count = particles.len() as u32;
+                votes.present.add(liquid as u32, 0, count);
+                if air == AIRLESS && sample {
+                    if let Some(tag) =
+                        tags.get(origin[particles.start] as usize).filter(|tag| tag.liquid != UNKNOWN)
+                    {
+                        votes.liquid.add(tag.liquid as u32, liquid as u32, count);
+                    }
+                    return;
+                }
                 for &from in &origin[particles] {
                     let tag = match tags.get(from as usize) {
                         Some(tag) => *tag,
@@ -178,6 +187,11 @@ impl Tags {
         crate::grid::for_each_block(slots, (), |slot, ()| {
             let out = &out;
             let near = near.block(slot);
+            if near.iter().all(|&n| n == near[0]) {
+                // SAFETY: blocks own disjoint ranges of particles, all below `particles`.
+                ranges.of_block(slot).for_each(|i| unsafe { *out.0.add(i) = near[0] });
+                return;
+            }
             for_each_cell(ranges, slot, |cell, range| {
                 // SAFETY: cells own disjoint ranges of particles, all below `particles`.
                 range.for_each(|i| unsafe { *out.0.add(i) = near[cell] });
