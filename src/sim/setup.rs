@@ -87,10 +87,11 @@ impl<const D: usize> AirSource<D> {
         (self.from..self.until).contains(&time)
     }
 
-    /// Whether a bubble is due in the step that ends at `time`.
+    /// Whether a bubble is due in the step of `dt` seconds that ends at `time`: the first one at `from`.
     pub fn is_due(&self, time: Real, dt: Real) -> bool {
-        let count = |time: Real| ((time - self.from) / self.every).floor();
-        self.is_running(time) && (count(time) > count(time - dt) || time - dt < self.from)
+        // A hair late, so that a step that ends on the dot by rounding counts like one that ends on it.
+        let before = |time: Real| ((time - self.from) / self.every - 1e-9).ceil().max(0.0);
+        self.is_running(time) && before(time) > before(time - dt)
     }
 }
 

@@ -164,8 +164,13 @@ impl<const D: usize> Tank<D> {
 
     /// Labels the cells and projects to a tight tolerance.
     pub fn project(&mut self) -> Solved {
+        self.project_to(1e-12)
+    }
+
+    /// Labels the cells and projects to a tolerance.
+    pub fn project_to(&mut self, tolerance: f64) -> Solved {
         self.label_cells();
-        let params = SolverParams { tolerance: 1e-12, max_iterations: 2000, ..SolverParams::default() };
+        let params = SolverParams { tolerance, max_iterations: 2000, ..SolverParams::default() };
         let Tank { blocks, boundary, walls, surface, velocity, valid, projection, .. } = self;
         self.guess.clear();
         self.guess.resize(self.weight.len(), 0.0);

@@ -186,8 +186,9 @@ fn bubbles_agree_with_a_dense_solve<const D: usize>(seed: u64, closed: Closed) -
     let faces = wet_faces(&tank);
     let expected = dense_velocities(&tank, &faces);
     let groups = closed_groups(&tank, &faces, &Unknowns::new(&tank)).len();
-    let solved = tank.project();
-    assert!(solved.info.converged, "{D}D seed {seed}: {:?}", solved.info);
+    // As far as double precision goes: narrow faces and thin films turn a residual into a thousand times the velocity.
+    let solved = tank.project_to(1e-15);
+    assert!(solved.info.relative_residual < 1e-13, "{D}D seed {seed}: {:?}", solved.info);
     assert_eq!(solved.info.closed_components, groups, "{D}D seed {seed}: containers without an opening");
     assert_eq!(solved.bubbles, tank.weight.len(), "{D}D seed {seed}: an equation per bubble");
     let scale = expected.iter().fold(1.0, |most: f64, u| most.max(u.abs()));

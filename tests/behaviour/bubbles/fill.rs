@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use glug::bubbles::NO_REGION;
+use glug::bubbles::{Measure, NO_REGION};
 use glug::geometry::Label;
 use glug::grid::VOID;
 use rayon::ThreadPoolBuilder;
@@ -124,6 +124,46 @@ fn threads_do_not_change_the_fill_2d() {
 #[test]
 fn threads_do_not_change_the_fill_3d() {
     threads_do_not_change_the_fill::<3>();
+}
+
+/// How much air there is does not depend on which blocks of it are stored.
+fn volumes_do_not_depend_on_what_is_stored<const D: usize>() {
+    for seed in 0..6 {
+        let [some, all] = [false, true].map(|all| {
+            let room = Room::<D>::stored(seed, all);
+            let regions = room.fill();
+            let measure = room.measure(&regions);
+            (room, regions, measure)
+        });
+        assert!(
+            some.0.blocks.slots().len() < all.0.blocks.slots().len(),
+            "{D}D seed {seed}: something is left out"
+        );
+        let everywhere: HashMap<[i32; D], usize> = all.0.cells().into_iter().collect();
+        for (cell, index) in some.0.cells() {
+            let (region, same) = (some.1.of[index], all.1.of[everywhere[&cell]]);
+            assert_eq!(region == NO_REGION, same == NO_REGION, "{D}D seed {seed}: {cell:?}");
+            if region != NO_REGION {
+                let volume = |measure: &Measure<D>, region: u32| measure.extent[region as usize].volume;
+                let (found, expected) = (volume(&some.2, region), volume(&all.2, same));
+                // Cells where two sides of the domain meet look a quarter smaller than they are if they are stored.
+                let edges: usize =
+                    if D == 2 { 4 } else { some.0.blocks.grid().cells.iter().sum::<usize>() * 4 };
+                let slack = 0.25 * edges as f64 + 1e-6 * expected;
+                assert!((found - expected).abs() <= slack, "{D}D seed {seed}: {found} cells, not {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn volumes_do_not_depend_on_what_is_stored_2d() {
+    volumes_do_not_depend_on_what_is_stored::<2>();
+}
+
+#[test]
+fn volumes_do_not_depend_on_what_is_stored_3d() {
+    volumes_do_not_depend_on_what_is_stored::<3>();
 }
 
 /// One set of memory, many rooms: nothing of an earlier fill shows in a later one.

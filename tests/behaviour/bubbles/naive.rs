@@ -51,6 +51,11 @@ impl<const D: usize> Room<D> {
     /// Random lumps of liquid full of holes, plates and balls in the way, random sides open, random faces closed, and
     /// random blocks left out where there is nothing but air.
     pub fn random(seed: u64) -> Self {
+        Self::stored(seed, false)
+    }
+
+    /// The same room, with every block stored if `all`.
+    pub fn stored(seed: u64, all: bool) -> Self {
         let unit = |key: u64| hash_unit(mix(seed).wrapping_add(key)) as f64;
         let mut cells = [61; D];
         (cells[0], cells[1]) = if D == 2 { (83, 70) } else { (50, 45) };
@@ -82,7 +87,7 @@ impl<const D: usize> Room<D> {
         let wet = |x: &Vector<D>| lumps.iter().any(|(middle, radius)| (x - middle).norm() < *radius);
         let blocks = store(grid, &far, |coords| {
             let first = grid.first_cell(coords);
-            (0..block_cells(D)).any(|local| {
+            all || (0..block_cells(D)).any(|local| {
                 let at = unflatten::<D>(local, SIDE);
                 wet(&centre(std::array::from_fn(|k| first[k] + at[k] as i32)))
             })

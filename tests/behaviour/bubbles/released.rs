@@ -37,7 +37,7 @@ fn a_released_bubble_starts_as_theory_says<const D: usize>(expected: f64, cells:
 
 #[test]
 fn a_released_bubble_starts_as_theory_says_2d() {
-    a_released_bubble_starts_as_theory_says::<2>(1.0, [32, 64, 128]);
+    a_released_bubble_starts_as_theory_says::<2>(1.0, [48, 80, 128]);
 }
 
 #[test]

@@ -24,11 +24,25 @@ fn an_air_source_has_defaults() {
     };
     let source = &scene.setup.air_sources[0];
     assert_eq!((source.rate, source.every, source.from, source.until), (0.0, 1.0, 0.0, f64::INFINITY));
-    assert!(
-        source.is_due(0.01, 0.01) && !source.is_due(0.02, 0.01),
-        "one at the start, and then a second of none"
-    );
-    assert!(source.is_due(1.005, 0.01) && !source.is_due(1.5, 0.01));
+    assert!(source.is_due(0.01, 0.01), "one at the start");
+    let due = (2..=250).filter(|&step| source.is_due(step as f64 * 0.01, 0.01)).collect::<Vec<i32>>();
+    assert_eq!(due, [101, 201], "and then one a second, in the step that begins with it");
+}
+
+/// However the steps fall: times that add up with rounding release neither twice nor never.
+#[test]
+fn every_bubble_is_due_once() {
+    let text = "[(shape: sphere(center: (0.5, 0.2), radius: 0.1), every: 0.1, from: 0.3, until: 2.25)]";
+    let Ok(AnyScene::TwoD(scene)) = load_with(text) else { panic!("it loads") };
+    for dt in [1.0 / 30.0, 0.01, 0.1 / 3.0, 0.1, 0.0625, 0.0999] {
+        let (mut time, mut count) = (0.0, 0);
+        while time < 3.0 {
+            time += dt;
+            count += scene.setup.air_sources[0].is_due(time, dt) as usize;
+        }
+        // At 0.3, 0.4, … 2.2 seconds, if the step that releases the last one ends before the source does.
+        assert!((19..=20).contains(&count), "{count} bubbles with steps of {dt} s");
+    }
 }
 
 #[test]
