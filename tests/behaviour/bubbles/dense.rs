@@ -2,7 +2,7 @@
 //! (CBAR eq. 8): velocities, a multiplier per liquid cell, a multiplier per bubble.
 
 use glug::bubbles::{Measure, Regions};
-use glug::geometry::Label;
+use glug::geometry::{Label, Settled};
 use glug::linear::assemble;
 use glug::math::{hash_unit, mix};
 use glug::pressure::FREE;
@@ -26,7 +26,7 @@ pub fn bubbly_tank<const D: usize>(seed: u64, closed: Closed) -> (Tank<D>, Regio
     let mut tank = random_tank::<D>(seed);
     let regions = regions_of(&mut tank);
     let mut measure = Measure::new();
-    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions);
+    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions, &Settled::default());
     tank.region = regions.of.clone();
     tank.node = vec![FREE; regions.len()];
     tank.outflow = vec![0.0; regions.len()];

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use glug::bubbles::{Measure, NO_REGION};
-use glug::geometry::Label;
+use glug::geometry::{Label, Settled};
 use glug::grid::VOID;
 use rayon::ThreadPoolBuilder;
 
@@ -172,7 +172,14 @@ fn a_fill_leaves_nothing_behind() {
     let (first, second) = (Room::<2>::random(1), Room::<2>::random(2));
     let fresh = second.fill();
     let mut used = first.fill();
-    used.fill(&second.blocks, &second.boundary, &second.walls, &second.label, &second.far);
+    used.fill(
+        &second.blocks,
+        &second.boundary,
+        &second.walls,
+        &second.label,
+        &Settled::default(),
+        &second.far,
+    );
     assert_eq!(used.list, fresh.list);
     assert!(second.cells().iter().all(|&(_, index)| used.of[index] == fresh.of[index]));
 }

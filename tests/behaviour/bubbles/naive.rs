@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use glug::bubbles::{Measure, Regions, WallBlocks};
-use glug::geometry::{Boundary, Label, Motion, Nearness, Shape, Solid, Walls, label_cells};
+use glug::geometry::{Boundary, Label, Motion, Nearness, Settled, Shape, Solid, Walls, label_cells};
 use glug::grid::{Activation, Blocks, Field, Grid, SIDE, Slots, VOID, block_cells};
 use glug::math::{Vector, hash_unit, mix, unflatten};
 
@@ -126,19 +126,26 @@ impl<const D: usize> Room<D> {
 
     fn label_cells(&mut self) {
         let mut live = Slots::default();
-        label_cells(&self.blocks, &self.boundary, &self.surface, &mut self.label, &mut live);
+        label_cells(
+            &self.blocks,
+            &self.boundary,
+            &self.surface,
+            &mut self.label,
+            &mut live,
+            &mut Settled::default(),
+        );
     }
 
     /// The fill under test.
     pub fn fill(&self) -> Regions<D> {
         let mut regions = Regions::new();
-        regions.fill(&self.blocks, &self.boundary, &self.walls, &self.label, &self.far);
+        regions.fill(&self.blocks, &self.boundary, &self.walls, &self.label, &Settled::default(), &self.far);
         regions
     }
 
     pub fn measure(&self, regions: &Regions<D>) -> Measure<D> {
         let mut measure = Measure::new();
-        measure.update(&self.blocks, &self.boundary, &self.surface, regions);
+        measure.update(&self.blocks, &self.boundary, &self.surface, regions, &Settled::default());
         measure
     }
 

@@ -1,7 +1,7 @@
 //! What one projection does to trapped air: rest stays rest, pistons push through air, fluxes are those asked for.
 
 use glug::bubbles::Measure;
-use glug::geometry::{Label, Motion, Move, Shape, Solid};
+use glug::geometry::{Label, Motion, Move, Settled, Shape, Solid};
 use glug::math::{Vector, hash_unit, mix};
 use glug::pressure::FREE;
 
@@ -14,7 +14,7 @@ use super::shapes::regions_of;
 fn trap_air<const D: usize>(tank: &mut Tank<D>, is_open: impl Fn(&Vector<D>) -> bool) -> Vec<u32> {
     let regions = regions_of(tank);
     let mut measure = Measure::new();
-    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions);
+    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions, &Settled::default());
     let mut open = vec![false; regions.len()];
     for (cell, index) in tank.cells() {
         if tank.label(index) == Label::Air && is_open(&tank.centre(cell)) {

@@ -1,7 +1,7 @@
 //! Regions of shapes whose answer is known beforehand.
 
 use glug::bubbles::{Measure, Regions, WallBlocks};
-use glug::geometry::{Label, Motion, Nearness, Shape, Solid};
+use glug::geometry::{Label, Motion, Nearness, Settled, Shape, Solid};
 use glug::math::Vector;
 
 use crate::tank::Tank;
@@ -12,7 +12,14 @@ pub fn regions_of<const D: usize>(tank: &mut Tank<D>) -> Regions<D> {
     let mut walls = WallBlocks::default();
     walls.update(&tank.blocks, &tank.walls, 0.0);
     let mut regions = Regions::new();
-    regions.fill(&tank.blocks, &tank.boundary, &tank.walls, &tank.projection.label, &walls);
+    regions.fill(
+        &tank.blocks,
+        &tank.boundary,
+        &tank.walls,
+        &tank.projection.label,
+        &Settled::default(),
+        &walls,
+    );
     regions
 }
 
@@ -71,7 +78,7 @@ fn a_bubble_with_a_droplet_is_one_region<const D: usize>() {
     assert_eq!([count(&regions, Label::Air), count(&regions, Label::Liquid)], [1, 2], "{D}D");
     let air = regions.list.iter().position(|region| region.phase == Label::Air).expect("a bubble");
     let mut measure = Measure::new();
-    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions);
+    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions, &Settled::default());
     let ball = |r: f64| if D == 2 { std::f64::consts::PI * r * r } else { 4.18879 * r.powi(3) };
     let expected = (ball(0.3) - ball(0.1)) * 32f64.powi(D as i32);
     let volume = measure.extent[air].volume;
@@ -134,7 +141,7 @@ fn a_thin_plate_makes_two_containers<const D: usize>() {
     tank.fill(|x| x[1] - 0.4);
     let regions = regions_of(&mut tank);
     let mut measure = Measure::new();
-    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions);
+    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions, &Settled::default());
     assert_eq!([count(&regions, Label::Air), count(&regions, Label::Liquid)], [2, 2], "{D}D");
     let mut basins = measure.basin.clone();
     basins.sort_unstable();
@@ -160,7 +167,7 @@ fn an_empty_tank_measures_its_cells<const D: usize>() {
         tank.fill(|_| 0.1);
         let regions = regions_of(&mut tank);
         let mut measure = Measure::new();
-        measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions);
+        measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions, &Settled::default());
         // Cells in the corners of the walls look a little smaller than they are.
         let corners = (side.pow(D as u32) - (side - 2).pow(D as u32)) as f64;
         let (volume, expected) = (measure.extent[0].volume, side.pow(D as u32) as f64);
