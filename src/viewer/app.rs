@@ -220,7 +220,7 @@ fn show_panels(
         bubbles: &rows,
         cards,
         eye: *eye,
-        frame_seconds: time.delta_secs(),
+        frame_seconds: if desk.offscreen { 0.0 } else { time.delta_secs() },
     };
     pending.0.extend(panels::key_actions(&ctx, &desk));
     let layer = egui::LayerId::background();

@@ -20,6 +20,7 @@ mod theme;
 mod window;
 
 pub use desk::Desk;
+pub use entities::{Bubble, History, Liquid, Registry};
 pub use offscreen::{Shoot, ShootError, Studio};
 pub use session::Opening;
 pub use surroundings::{Missing, find_adapter};

@@ -21,8 +21,10 @@ pub fn statistics_ui(ui: &mut egui::Ui, data: &Data) {
             ui.separator();
         }
     }
-    ui.separator();
-    ui.weak(format!("window: {:.1} ms per frame", 1000.0 * data.frame_seconds));
+    if data.frame_seconds > 0.0 {
+        ui.separator();
+        ui.weak(format!("window: {:.1} ms per frame", 1000.0 * data.frame_seconds));
+    }
 }
 
 fn pane_ui(ui: &mut egui::Ui, shown: &Shown, index: usize) {

@@ -149,7 +149,10 @@ fn shade(at: vec3<f32>, mesh_normal: vec3<f32>) -> vec4<f32> {
     let mirror = stage::schlick(cosine, 0.02);
     let mirrored = reflect(along, normal);
     let bent = refract(along, normal, 1.0 / stage::WATER);
-    let inner = through(at - normal * 0.2 * stage::look.size.w, bent);
+    // The outermost cells hold noise that nobody sees behind glass: rays start behind them.
+    let glass = dot(surface_normal - mesh_normal, surface_normal - mesh_normal) > 1e-6;
+    let depth = select(0.2, 1.0, glass) * stage::look.size.w;
+    let inner = through(at - normal * depth, bent);
     let sun = normalize(stage::SUN);
     let glint = pow(max(dot(mirrored, sun), 0.0), 600.0) * 2.5;
     var outer = stage::sky(mirrored);
