@@ -1,37 +1,65 @@
-# make run    simulates a dam break and writes its surface to out/dam_break/
+# make run    opens the viewer; without a display it renders the comparison into out/
 # make test   formatting, lints, tests
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build pictures test lint format clean system-packages toolchain lint-tools
+.PHONY: help run build simulate pictures test lint format clean system-packages toolchain lint-tools
 
-SCENE ?= dam_break
-OUT ?= out/$(SCENE)
-# Nothing needs the window yet: one set of features serves run and test, so that everything is compiled once.
+# The scene for `make simulate` and for `make run` without a display; the viewer has a default of its own.
+SCENE ?=
+OUT ?= out
 CARGO_FLAGS := --release --locked
+GLUG := target/release/glug
 
 help: ## show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
-run: build ## simulate SCENE (dam_break) and write its surface and statistics to OUT
-	cargo run $(CARGO_FLAGS) --quiet -- run $(SCENE) --out $(OUT) --stats $(OUT)/stats.jsonl
+run: build ## open the viewer; without a display, render the comparison into OUT
+	@if [ -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" ]; then \
+		$(GLUG) view $(SCENE); \
+	else \
+		echo "There is no display: rendering the comparison without one (this draws on the processor)."; \
+		mkdir -p $(OUT); \
+		$(GLUG) render $(SCENE) --out $(OUT)/comparison.mp4; \
+		ffmpeg -hide_banner -loglevel error -y -i $(OUT)/comparison.mp4 -vf fps=2 $(OUT)/comparison_%02d.png; \
+		echo "The clip is $(OUT)/comparison.mp4, its pictures are $(OUT)/comparison_*.png."; \
+	fi
 
 build: system-packages toolchain ## compile
 	cargo build $(CARGO_FLAGS)
 
-# SCENE:CELLS:FRAME of every picture.
-PICTURES := dam_break:96:44 splash_tank:96:18 ball_in_circle_2d:256:18
+simulate: build ## simulate SCENE and write its surface and statistics to OUT/SCENE
+	$(GLUG) run $(or $(SCENE),dam_break) --out $(OUT)/$(or $(SCENE),dam_break) \
+		--stats $(OUT)/$(or $(SCENE),dam_break)/stats.jsonl
 
-pictures: build ## simulate and draw the pictures in docs/images/ anew (minutes)
-	@mkdir -p docs/images
+# SCENE:CELLS:FRAME of the pictures in the README.
+PICTURES := dam_break:96:44 splash_tank:96:18 faucet:64:45 ball_in_circle_2d:256:18 rising_bubbles:64:12
+# SCENE:CELLS:FRAME of the comparisons in the README.
+COMPARISONS := water_cooler_2d:128:40 water_cooler:64:40
+# SCENE:CELLS:FRAME of the gallery's thumbnails.
+THUMBNAILS := water_cooler_2d:128:40 rising_bubble_2d:128:24 bubble_tube_2d:128:40 diving_bell_2d:128:70 \
+	released_bubble_2d:128:12 dam_break_2d:256:60 ball_in_circle_2d:128:18 tilted_tank_2d:96:1 vortex_box_2d:96:30 \
+	water_cooler:40:40 rising_bubbles:40:12 dam_break:48:40 splash_tank:48:16 faucet:48:70 carbonated_glass:40:30 \
+	bubble_tube:40:20 wall_with_holes:40:30 moving_platform:40:30 released_bubble:40:8
+
+pictures: build ## simulate and draw the pictures of README and gallery anew (minutes)
+	@mkdir -p docs/images assets/thumbnails
 	@for entry in $(PICTURES); do \
 		IFS=: read -r scene cells frame <<<"$$entry"; \
-		echo "$$scene"; \
-		cargo run $(CARGO_FLAGS) --quiet -- run "$$scene" --cells "$$cells" --frames "$$frame" \
-			--out "out/pictures/$$scene" --export png --quiet; \
-		cp "out/pictures/$$scene/$$(printf 'picture_%04d.png' "$$frame")" "docs/images/$$scene.png"; \
+		$(GLUG) render "$$scene" --cells "$$cells" --frames "$$frame" --out "docs/images/$$scene.png"; \
 	done
+	@for entry in $(THUMBNAILS); do \
+		IFS=: read -r scene cells frame <<<"$$entry"; \
+		$(GLUG) render "$$scene" --cells "$$cells" --frames "$$frame" --plain --size 320x200 \
+			--out "assets/thumbnails/$$scene.png"; \
+	done
+	@for entry in $(COMPARISONS); do \
+		IFS=: read -r scene cells frame <<<"$$entry"; \
+		$(GLUG) render "$$scene" --cells "$$cells" --frames "$$frame" --model free-surface --compare constraint \
+			--out "docs/images/$$scene.png"; \
+	done
+	$(GLUG) render splash_tank --cells 64 --frames 20 --panels --size 1440x860 --out docs/images/panels.png
 
 test: lint ## formatting, lints and all tests
 	cargo test $(CARGO_FLAGS)
@@ -47,15 +75,26 @@ format: toolchain lint-tools ## format the sources
 clean: ## remove build and simulation output
 	rm -rf target out
 
-# The Rust compiler links with the C compiler.
+# gcc links; the headers are for Wayland and keyboards; mesa draws on the processor where there is no graphics card;
+# ffmpeg writes videos; Xvfb and xdotool are the virtual screen and the hand of the window's test.
+PACKAGES := gcc libc6-dev pkg-config libwayland-dev libxkbcommon-dev libxkbcommon-x11-0 libx11-6 libx11-xcb1 \
+	libxcursor1 libxi6 libxrandr2 libvulkan1 mesa-vulkan-drivers ffmpeg xvfb xdotool
+
 system-packages:
-	@if ! command -v cc >/dev/null; then \
-		sudo=""; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
-		if ! command -v apt-get >/dev/null; then \
-			echo "A C compiler is missing (cc); please install one." >&2; exit 1; \
+	@if command -v dpkg-query >/dev/null; then \
+		missing=""; \
+		for package in $(PACKAGES); do \
+			dpkg-query -W -f='$${Status}' "$$package" 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; \
+		done; \
+		if [ -n "$$missing" ]; then \
+			echo "Installing$$missing"; \
+			sudo=""; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
+			$$sudo apt-get update -qq; \
+			$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 		fi; \
-		$$sudo apt-get update -qq; \
-		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends gcc libc6-dev; \
+	elif ! command -v cc >/dev/null; then \
+		echo "A C compiler is missing (cc); please install one, and the development files of Wayland and xkbcommon." >&2; \
+		exit 1; \
 	fi
 
 toolchain:

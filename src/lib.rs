@@ -22,3 +22,5 @@ pub mod pressure;
 pub mod runner;
 pub mod scene;
 pub mod sim;
+#[cfg(feature = "viewer")]
+pub mod viewer;

@@ -131,6 +131,12 @@ impl<const D: usize> Regions<D> {
         self.list.is_empty()
     }
 
+    /// The region of a block that is not stored, if it is airy.
+    pub fn far_region(&self, table_index: usize) -> Option<u32> {
+        let piece = self.far_piece.get(table_index).filter(|piece| **piece != NO_REGION)?;
+        self.region_of_piece.get(*piece as usize).copied().filter(|region| *region != NO_REGION)
+    }
+
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.of.bytes() + self.edge.bytes() + self.far_piece.capacity() * 4

@@ -29,18 +29,78 @@ pub enum Command {
         /// Built-in name or path of the scene.
         scene: String,
     },
-    /// Open the viewer on a scene (not part of this version).
-    View(Anything),
-    /// Render the viewer's picture (not part of this version).
-    Render(Anything),
+    /// Open the viewer on a scene.
+    View(ViewArguments),
+    /// Render the viewer's picture without a window.
+    Render(RenderArguments),
 }
 
-/// Arguments of commands to come: accepted, not looked at.
+/// Arguments of `view`.
+#[derive(Debug, Default, Args)]
+pub struct ViewArguments {
+    /// Built-in name or path of the scene; the default scene unless told.
+    pub scene: Option<String>,
+    /// Cells along x.
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
+    pub cells: Option<usize>,
+    /// How air is treated.
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// A second model, side by side with the first.
+    #[arg(long, value_name = "MODEL")]
+    pub compare: Option<String>,
+    /// Change a parameter; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Threads of the simulations together; all cores but one unless told.
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    pub threads: Option<usize>,
+    /// Measure the window for so many seconds, print the figures, and close it.
+    #[arg(long, value_name = "S", value_parser = positive, allow_negative_numbers = true)]
+    pub measure: Option<f64>,
+}
+
+/// Arguments of `render`.
 #[derive(Debug, Args)]
-pub struct Anything {
-    /// Anything.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    pub rest: Vec<String>,
+pub struct RenderArguments {
+    /// Built-in name or path of the scene; without it, the default scene as a comparison of two models.
+    pub scene: Option<String>,
+    /// Cells along x.
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
+    pub cells: Option<usize>,
+    /// How air is treated.
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// A second model, side by side with the first.
+    #[arg(long, value_name = "MODEL")]
+    pub compare: Option<String>,
+    /// Change a parameter; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Threads of the simulations; all cores unless told.
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    pub threads: Option<usize>,
+    /// A video (FILE.mp4, needs ffmpeg), a picture of the last frame (FILE.png), or a folder for a picture per frame.
+    #[arg(long, value_name = "FILE|DIR")]
+    pub out: PathBuf,
+    /// Frames to simulate; the scene's own count unless told.
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
+    pub frames: Option<usize>,
+    /// Width and height in pixels.
+    #[arg(long, value_name = "WxH", value_parser = size, default_value = "1280x720")]
+    pub size: (u32, u32),
+    /// Dark background.
+    #[arg(long)]
+    pub dark: bool,
+    /// Draw the panels as well.
+    #[arg(long)]
+    pub panels: bool,
+    /// The picture alone: no captions, no meters.
+    #[arg(long, conflicts_with = "panels")]
+    pub plain: bool,
+    /// No progress bar.
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 /// Which scene, and what to change in it.
@@ -140,4 +200,12 @@ fn threads(text: &str) -> Result<usize, String> {
 fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| "must be a number above 0".to_owned())
+}
+
+/// Videos want even numbers, and graphics cards have an end.
+fn size(text: &str) -> Result<(u32, u32), String> {
+    let number = |text: &str| text.parse().ok().filter(|n: &u32| (16..=8192).contains(n) && n % 2 == 0);
+    text.split_once('x')
+        .and_then(|(width, height)| number(width).zip(number(height)))
+        .ok_or_else(|| "must be two even numbers from 16 to 8192, for example 1280x720".to_owned())
 }

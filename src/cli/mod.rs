@@ -12,6 +12,8 @@ mod seam;
 mod summary;
 mod system;
 mod table;
+#[cfg(feature = "viewer")]
+mod view;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -65,6 +67,8 @@ impl From<io::Error> for Failure {
 
 /// Runs the command that was asked for.
 pub fn main() -> ExitCode {
+    #[cfg(feature = "viewer")]
+    view::hush_drivers();
     let done = match Arguments::try_parse() {
         Ok(arguments) => dispatch(arguments.command),
         Err(error) => match error.kind() {
@@ -85,21 +89,24 @@ pub fn main() -> ExitCode {
 }
 
 fn dispatch(command: Option<Command>) -> Result<(), Failure> {
-    let absent = |what: &str, instead: &str| Err(Failure::Input(format!("{what}; {instead}")));
     match command {
         Some(Command::Run(arguments)) => run::run(&arguments, &stop_on_interrupt()?),
         Some(Command::System(arguments)) => system::system(&arguments, &stop_on_interrupt()?),
         Some(Command::Bench(arguments)) => bench::bench(&arguments, &stop_on_interrupt()?),
         Some(Command::Scenes) => scenes::list(),
         Some(Command::Check { scene }) => scenes::check(&scene),
-        None | Some(Command::View(_)) => absent(
-            "the window is not part of this version yet",
-            "`glug run SCENE` simulates without one, `glug scenes` lists the scenes",
-        ),
-        Some(Command::Render(_)) => absent(
-            "rendering the viewer's picture is not part of this version yet",
-            "`glug run SCENE --out DIR --export ply` writes the liquid's surface",
-        ),
+        #[cfg(feature = "viewer")]
+        None => view::view(&Default::default()),
+        #[cfg(feature = "viewer")]
+        Some(Command::View(arguments)) => view::view(&arguments),
+        #[cfg(feature = "viewer")]
+        Some(Command::Render(arguments)) => view::render(&arguments, &*stop_on_interrupt()?),
+        #[cfg(not(feature = "viewer"))]
+        None | Some(Command::View(_) | Command::Render(_)) => Err(Failure::Input(
+            "this program was built without the window; `glug run SCENE` simulates without one, `glug scenes` lists \
+             the scenes"
+                .to_owned(),
+        )),
     }
 }
 

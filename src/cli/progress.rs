@@ -42,6 +42,12 @@ impl Progress {
         self.bar.inc(1);
     }
 
+    /// A frame is done, of which there is nothing to tell.
+    #[cfg(feature = "viewer")]
+    pub fn tick(&self) {
+        self.bar.inc(1);
+    }
+
     /// Takes the bar off the screen.
     pub fn finish(&self) {
         self.bar.finish_and_clear();

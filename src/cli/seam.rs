@@ -13,15 +13,20 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// The scene that the arguments ask for.
 pub fn load(arguments: &SceneArguments) -> Result<AnyScene, Failure> {
+    let set = changes(&arguments.set)?;
+    let overrides = Overrides { cells: arguments.cells, model: arguments.model.clone(), set };
+    scene::load(&arguments.scene, &overrides).map_err(|error| Failure::Input(error.to_string()))
+}
+
+/// The parameters that `--set` changes.
+pub fn changes(set: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let pair = |change: &String| {
         let (name, value) = change.split_once('=').ok_or_else(|| {
             Failure::Input(format!("--set {change}: expected NAME=VALUE, for example `--set gravity=1.62`"))
         })?;
         Ok((name.trim().to_owned(), value.trim().to_owned()))
     };
-    let set = arguments.set.iter().map(pair).collect::<Result<_, Failure>>()?;
-    let overrides = Overrides { cells: arguments.cells, model: arguments.model.clone(), set };
-    scene::load(&arguments.scene, &overrides).map_err(|error| Failure::Input(error.to_string()))
+    set.iter().map(pair).collect()
 }
 
 /// Starts the simulation of a scene.

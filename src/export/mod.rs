@@ -9,6 +9,7 @@ mod mesh;
 mod particles;
 mod stats;
 mod system;
+mod video;
 
 pub use atomic::{AtomicFile, exit_cleanly, probe_folder};
 pub use image::{Picture, View, draw};
@@ -16,3 +17,4 @@ pub use mesh::{write_obj, write_ply};
 pub use particles::write_particles;
 pub use stats::StatsWriter;
 pub use system::{SystemMeta, write_system};
+pub use video::Video;

@@ -5,7 +5,10 @@ use std::sync::atomic::AtomicBool;
 use crate::grid::{Blocks, Field, SIDE, block_cells};
 use crate::linear::{SolveInfo, assemble};
 use crate::math::unflatten;
-use crate::sim::{FrameReport, MemoryReport, Preconditioner, Simulation, SolveReport};
+use crate::sim::{FrameReport, MemoryReport, Params, Preconditioner, Simulation, SolveReport};
+
+use super::fields;
+use super::snapshot::{CellFields, Mote, Wanted};
 
 /// Why a simulation could not go on.
 pub type SolverError = Box<dyn std::error::Error + Send + Sync>;
@@ -18,6 +21,26 @@ pub trait Solver<const D: usize>: Send + Sync {
         frame_seconds: f64,
         stop: &AtomicBool,
     ) -> Result<Option<FrameReport>, SolverError>;
+
+    /// The same; before every step of the solver `between` may change the parameters, or take its time.
+    fn advance_frame_with(
+        &mut self,
+        frame_seconds: f64,
+        stop: &AtomicBool,
+        between: &mut dyn FnMut(&mut Params),
+    ) -> Result<Option<FrameReport>, SolverError>;
+
+    /// The parameters in use, to be changed between two frames.
+    fn params_mut(&mut self) -> &mut Params;
+
+    /// The statistics of this moment, without those of a frame.
+    fn survey(&mut self) -> FrameReport;
+
+    /// Fields on the grid, as a snapshot holds them.
+    fn cell_fields(&self, wanted: Wanted) -> CellFields;
+
+    /// Particles, as a snapshot holds them.
+    fn motes(&self) -> Vec<Mote>;
 
     /// The active blocks.
     fn blocks(&self) -> &Blocks<D>;
@@ -45,6 +68,31 @@ pub trait Solver<const D: usize>: Send + Sync {
 impl<const D: usize> Solver<D> for Simulation<D> {
     fn advance_frame(&mut self, seconds: f64, stop: &AtomicBool) -> Result<Option<FrameReport>, SolverError> {
         Ok(Simulation::advance_frame(self, seconds, stop)?)
+    }
+
+    fn advance_frame_with(
+        &mut self,
+        seconds: f64,
+        stop: &AtomicBool,
+        between: &mut dyn FnMut(&mut Params),
+    ) -> Result<Option<FrameReport>, SolverError> {
+        Ok(Simulation::advance_frame_with(self, seconds, stop, between)?)
+    }
+
+    fn params_mut(&mut self) -> &mut Params {
+        &mut self.params
+    }
+
+    fn survey(&mut self) -> FrameReport {
+        Simulation::survey(self)
+    }
+
+    fn cell_fields(&self, wanted: Wanted) -> CellFields {
+        fields::cell_fields(self, wanted)
+    }
+
+    fn motes(&self) -> Vec<Mote> {
+        fields::motes(self)
     }
 
     fn blocks(&self) -> &Blocks<D> {

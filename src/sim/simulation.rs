@@ -95,11 +95,22 @@ impl<const D: usize> Simulation<D> {
         frame_seconds: Real,
         stop: &AtomicBool,
     ) -> Result<Option<FrameReport>, SimError> {
+        self.advance_frame_with(frame_seconds, stop, &mut |_| ())
+    }
+
+    /// The same; before every substep `between` may change the parameters, or take its time.
+    pub fn advance_frame_with(
+        &mut self,
+        frame_seconds: Real,
+        stop: &AtomicBool,
+        between: &mut dyn FnMut(&mut Params),
+    ) -> Result<Option<FrameReport>, SimError> {
         let start = Instant::now();
         let mut times = StageTimes::new();
         let mut steps: Vec<StepReport> = Vec::new();
         let mut left = frame_seconds;
         while left > 1e-9 * frame_seconds {
+            between(&mut self.params);
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
@@ -164,6 +175,17 @@ impl<const D: usize> Simulation<D> {
         report.seconds = times.into_inner();
         report.seconds.insert("total", start.elapsed().as_secs_f64());
         report
+    }
+
+    /// The statistics of this moment, without those of a frame.
+    pub fn survey(&mut self) -> FrameReport {
+        self.report(&[], StageTimes::new(), Instant::now())
+    }
+
+    /// What the projection's scaled pressure is to be multiplied by, Pa; zero before the first substep.
+    pub fn pascal_per_q(&self) -> Real {
+        let dx = self.state.blocks.grid().dx;
+        if self.last_dt > 0.0 { self.params.density * dx / self.last_dt } else { 0.0 }
     }
 
     /// The active part of the grid.

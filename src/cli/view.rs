@@ -1,0 +1,169 @@
+//! `glug view`, plain `glug`, and `glug render`.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::args::{RenderArguments, ViewArguments};
+use super::outputs::prepare_folder;
+use super::progress::Progress;
+use super::{FRAMES, Failure, print, seam, thread_count};
+use crate::export::{AtomicFile, Picture, Video};
+use crate::scene::{self, Overrides};
+use crate::sim::Model;
+use crate::viewer::{self, Desk, Opening, Shoot, ShootError, Studio, ViewError};
+
+impl From<ShootError> for Failure {
+    fn from(error: ShootError) -> Self {
+        match error {
+            ShootError::Missing(_) => Failure::Input(error.to_string()),
+            _ => Failure::Work(error.to_string()),
+        }
+    }
+}
+
+impl From<ViewError> for Failure {
+    fn from(error: ViewError) -> Self {
+        match error {
+            ViewError::Missing(_) => Failure::Input(error.to_string()),
+            ViewError::Threads(_) | ViewError::Window => Failure::Work(error.to_string()),
+        }
+    }
+}
+
+fn model(name: &str) -> Result<Model, Failure> {
+    let known: Vec<_> = Model::ALL.into_iter().map(Model::name).collect();
+    Model::from_name(name)
+        .ok_or_else(|| Failure::Input(format!("unknown model `{name}`; models are {}", known.join(", "))))
+}
+
+/// The models to show: those asked for, the default comparison, or what the scene asks for.
+fn models(
+    first: &Option<String>,
+    second: &Option<String>,
+    compare_anyway: bool,
+    own: Model,
+) -> Result<Vec<Model>, Failure> {
+    if first.is_none() && second.is_none() && compare_anyway {
+        return Ok(viewer::default_models());
+    }
+    let mut models = vec![first.as_deref().map_or(Ok(own), model)?];
+    models.extend(second.as_deref().map(model).transpose()?);
+    Ok(models)
+}
+
+fn load(
+    scene: &str,
+    cells: Option<usize>,
+    model: Option<String>,
+    set: &[String],
+) -> Result<scene::AnyScene, Failure> {
+    let overrides = Overrides { cells, model, set: seam::changes(set)? };
+    scene::load(scene, &overrides).map_err(|error| Failure::Input(error.to_string()))
+}
+
+/// Without a desktop session, a Vulkan layer that asks the desktop which card it prefers fills the screen with
+/// complaints. It can be told not to ask.
+pub fn hush_drivers() {
+    if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
+        // SAFETY: called first thing in the program, before any other thread exists.
+        unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
+    }
+}
+
+/// Opens the window.
+pub fn view(arguments: &ViewArguments) -> Result<(), Failure> {
+    let scene = arguments.scene.clone().unwrap_or_else(|| viewer::default_scene().to_owned());
+    // Bad input is said on the command line, before a window opens.
+    let loaded = load(&scene, arguments.cells, None, &arguments.set)?;
+    let overrides = Overrides { cells: arguments.cells, model: None, set: seam::changes(&arguments.set)? };
+    let own = loaded.params().model;
+    let models = models(&arguments.model, &arguments.compare, arguments.scene.is_none(), own)?;
+    let opening = Opening { scene, overrides, models, threads: arguments.threads };
+    Ok(viewer::view(&opening, arguments.measure)?)
+}
+
+/// Where pictures go.
+enum Sink<'a> {
+    Video(Box<Video>),
+    /// Only the last one.
+    Single(&'a Path),
+    Folder(&'a Path),
+}
+
+/// Renders without a window.
+pub fn render(arguments: &RenderArguments, stop: &AtomicBool) -> Result<(), Failure> {
+    let name = arguments.scene.as_deref().unwrap_or(viewer::default_scene());
+    let scene = load(name, arguments.cells, arguments.model.clone(), &arguments.set)?;
+    let (fps, name) = (scene.fps(), scene.name().to_owned());
+    let frames = arguments.frames.unwrap_or(scene.frames());
+    let own = scene.params().model;
+    let models = models(&arguments.model, &arguments.compare, arguments.scene.is_none(), own)?;
+    viewer::find_adapter().map_err(|missing| Failure::Input(missing.to_string()))?;
+    let mut sink = sink(arguments, fps)?;
+    let bare = !arguments.panels;
+    let desk = Desk { dark: arguments.dark, bare, plain: arguments.plain, ..Desk::default() };
+    let threads = thread_count(arguments.threads);
+    let mut studio = Studio::open(Shoot { scene, models, size: arguments.size, desk, threads })?;
+    let bar = Progress::new(&name, frames, arguments.quiet);
+    let mut last = None;
+    for frame in 1..=frames {
+        if !studio.advance(stop)? {
+            return Err(Failure::Stopped(frame - 1));
+        }
+        let wanted = !matches!(sink, Sink::Single(_)) || frame == frames;
+        if wanted {
+            let picture = studio.picture()?;
+            match &mut sink {
+                Sink::Video(video) => {
+                    video.add(&picture).map_err(|error| unwritten(&error, &arguments.out))?
+                }
+                Sink::Folder(folder) => write(&picture, &folder.join(format!("picture_{frame:04}.png")))?,
+                Sink::Single(_) => last = Some(picture),
+            }
+        }
+        FRAMES.store(frame, Ordering::Relaxed);
+        bar.tick();
+    }
+    bar.finish();
+    match (sink, last) {
+        (Sink::Video(video), _) => video.finish().map_err(|error| unwritten(&error, &arguments.out))?,
+        (Sink::Single(path), Some(picture)) => write(&picture, path)?,
+        _ => {}
+    }
+    if arguments.quiet {
+        return Ok(());
+    }
+    print(&format!("{frames} frames in {}\n", arguments.out.display()))
+}
+
+fn sink<'a>(arguments: &'a RenderArguments, fps: f64) -> Result<Sink<'a>, Failure> {
+    let (out, (width, height)) = (&arguments.out, arguments.size);
+    let ending = out.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    if !matches!(ending.as_deref(), Some("mp4" | "png")) {
+        prepare_folder(out)?;
+        return Ok(Sink::Folder(out));
+    }
+    if out.is_dir() {
+        return Err(Failure::Input(format!("--out names a folder like a file: {}", out.display())));
+    }
+    prepare_folder(out.parent().unwrap_or(Path::new("")))?;
+    if ending.as_deref() == Some("png") {
+        return Ok(Sink::Single(out));
+    }
+    let video = Video::create(out, [width as usize, height as usize], fps);
+    video.map(|video| Sink::Video(Box::new(video))).map_err(|error| Failure::Input(error.to_string()))
+}
+
+fn write(picture: &Picture, path: &Path) -> Result<(), Failure> {
+    let whole = || {
+        let mut file = AtomicFile::create(path)?;
+        picture.write_png(&mut file)?;
+        file.commit()
+    };
+    whole().map_err(|error| unwritten(&error, path))
+}
+
+fn unwritten(error: &io::Error, path: &Path) -> Failure {
+    Failure::Work(format!("could not write: {error}: {}", path.display()))
+}

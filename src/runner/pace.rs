@@ -1,0 +1,84 @@
+//! Simulations that go forward together: nobody starts a frame before all have finished the one before.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a member has done.
+#[derive(Clone, Copy, Debug, Default)]
+struct Member {
+    /// Frames since the start of its run.
+    frames: u64,
+    /// Whether others should wait for it.
+    active: bool,
+}
+
+/// A group of simulations on one clock.
+#[derive(Debug, Default)]
+pub struct Pace(Mutex<Vec<Member>>);
+
+/// One simulation's place in the group.
+#[derive(Debug)]
+pub struct Place {
+    pace: Arc<Pace>,
+    index: usize,
+}
+
+impl Pace {
+    /// A new member, which nobody waits for yet.
+    pub fn join(self: &Arc<Self>) -> Place {
+        let mut members = self.members();
+        members.push(Member::default());
+        Place { pace: Arc::clone(self), index: members.len() - 1 }
+    }
+
+    /// A panic elsewhere cannot leave the numbers half-written.
+    fn members(&self) -> std::sync::MutexGuard<'_, Vec<Member>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// Whether all members that count have come as far.
+    pub fn may_start(&self) -> bool {
+        let members = self.pace.members();
+        let own = members[self.index].frames;
+        members
+            .iter()
+            .enumerate()
+            .all(|(index, other)| index == self.index || !other.active || other.frames >= own)
+    }
+
+    /// Whether another member has finished a frame more, so that the two show different moments.
+    pub fn is_behind(&self) -> bool {
+        let members = self.pace.members();
+        let own = members[self.index];
+        // Only by one: a member that just started over is nobody to run after.
+        own.active_once() && members.iter().any(|other| other.frames == own.frames + 1)
+    }
+
+    /// A frame is finished.
+    pub fn finish_frame(&self) {
+        self.pace.members()[self.index].frames += 1;
+    }
+
+    /// A run starts.
+    pub fn restart(&self) {
+        self.pace.members()[self.index].frames = 0;
+    }
+
+    /// Whether the others should wait for this member.
+    pub fn set_active(&self, active: bool) {
+        self.pace.members()[self.index].active = active;
+    }
+
+    /// The others need not wait any more.
+    pub fn leave(&self) {
+        self.set_active(false);
+    }
+}
+
+impl Member {
+    /// Whether it has come anywhere in its run.
+    fn active_once(self) -> bool {
+        self.frames > 0
+    }
+}

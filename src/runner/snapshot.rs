@@ -1,0 +1,152 @@
+//! What a simulation shows of itself: small, single precision, immutable, of either dimension.
+
+use std::sync::Arc;
+
+use crate::sim::{BubbleReport, FrameReport, Params};
+
+use super::stage::{SolidPose, Stage};
+
+/// The regions a cell can belong to; bubbles come behind them.
+pub mod region {
+    /// Air that belongs to no bubble.
+    pub const AIR: u8 = 0;
+    /// Liquid.
+    pub const LIQUID: u8 = 1;
+    /// Inside a wall.
+    pub const SOLID: u8 = 2;
+    /// The first bubble of the report; the next ones follow. Bubbles past the last number share it.
+    pub const FIRST_BUBBLE: u8 = 3;
+}
+
+/// Which costly parts of a snapshot someone wants to see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Velocities on the grid.
+    pub velocity: bool,
+    /// Pressure and divergence on the grid.
+    pub scalars: bool,
+    /// Particles.
+    pub particles: bool,
+}
+
+/// Values on the dense grid of all cells, x fastest; one layer in 2D. Numbers are half precision, ready for textures.
+#[derive(Clone, Debug, Default)]
+pub struct CellFields {
+    /// Cells along each axis.
+    pub cells: [usize; 3],
+    /// Signed distance to the liquid's surface in cells, negative inside, cut off some cells away.
+    pub distance: Vec<u16>,
+    /// Region of each cell, see [`region`].
+    pub region: Vec<u8>,
+    /// Velocity at cell centres, m/s, and how much of it is known, 0 or 1.
+    pub velocity: Option<Vec<[u16; 4]>>,
+    /// Pressure in Pa and divergence in 1/s.
+    pub scalars: Option<Vec<[u16; 2]>>,
+}
+
+/// A surface as the renderer takes it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Triangles {
+    /// Metres.
+    pub positions: Vec<[f32; 3]>,
+    /// Unit normals.
+    pub normals: Vec<[f32; 3]>,
+    /// Three per triangle, counter-clockwise seen from outside.
+    pub corners: Vec<u32>,
+}
+
+/// Air that fills more than this share of the domain is the room, not a bubble.
+const ROOM_SHARE: f64 = 0.3;
+
+/// A particle: place in metres and speed in m/s.
+pub type Mote = [f32; 4];
+
+/// A moment of a simulation.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The scene.
+    pub stage: Arc<Stage>,
+    /// Counts loads and resets: snapshots of different runs have different numbers.
+    pub run: u64,
+    /// Statistics of the frame; its bubbles are those of `cells`.
+    pub report: FrameReport,
+    /// Liquid volume at the start of the run.
+    pub start_volume: f64,
+    /// The parameters in use.
+    pub params: Params,
+    /// The liquid's surface, bubble walls included; empty in 2D.
+    pub surface: Triangles,
+    /// Fields on the grid.
+    pub cells: CellFields,
+    /// Particles, thinned out when there are many.
+    pub motes: Option<Vec<Mote>>,
+    /// Where each solid of the stage is now.
+    pub poses: Vec<SolidPose>,
+    /// Signed distance to the solids, shared for as long as nothing moves.
+    pub solids: Arc<SolidField>,
+    /// Simulated seconds per second of the wall clock, lately.
+    pub pace: f64,
+    /// Wall seconds from the end of the step to the snapshot.
+    pub seconds: f64,
+}
+
+/// The solids' signed distance at the corners of a grid over the domain, in cells of the simulation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SolidField {
+    /// Corners along each axis.
+    pub corners: [usize; 3],
+    /// Half precision, x fastest.
+    pub distance: Vec<u16>,
+}
+
+impl Snapshot {
+    /// Whether air is a bubble to people: it cannot leave, it is no flaw of the surface that is being closed, and it is
+    /// not most of the room.
+    pub fn is_trapped(&self, bubble: &BubbleReport) -> bool {
+        let room: f64 =
+            self.stage.size[..self.stage.dimension].iter().map(|length| f64::from(*length)).product();
+        !bubble.open && !bubble.void && bubble.volume < ROOM_SHARE * room
+    }
+
+    /// Volume of the trapped air: measured, and as it should be.
+    pub fn trapped_air(&self) -> [f64; 2] {
+        let trapped = self.report.bubbles.iter().filter(|bubble| self.is_trapped(bubble));
+        trapped.fold([0.0; 2], |[now, rest], bubble| [now + bubble.volume, rest + bubble.rest_volume])
+    }
+
+    /// The number that marks a bubble's cells.
+    pub fn region_of(&self, id: u64) -> Option<u8> {
+        let index = self.report.bubbles.iter().position(|bubble| bubble.id == id)?;
+        Some(bubble_region(index))
+    }
+
+    /// The bubble whose cells carry a number.
+    pub fn bubble_of(&self, number: u8) -> Option<u64> {
+        let index = number.checked_sub(region::FIRST_BUBBLE)?;
+        self.report.bubbles.get(index as usize).map(|bubble| bubble.id)
+    }
+
+    /// The region of the cell at a place in metres.
+    pub fn region_at(&self, place: [f32; 3]) -> Option<u8> {
+        self.cell_at(place).map(|index| self.cells.region[index])
+    }
+
+    /// The cell that holds a place in metres.
+    pub fn cell_at(&self, place: [f32; 3]) -> Option<usize> {
+        let (cells, dx) = (self.cells.cells, self.stage.dx);
+        let mut index = 0;
+        for axis in (0..3).rev() {
+            let at = if cells[axis] == 1 { 0.0 } else { (place[axis] / dx).floor() };
+            if !(0.0..cells[axis] as f32).contains(&at) {
+                return None;
+            }
+            index = index * cells[axis] + at as usize;
+        }
+        Some(index)
+    }
+}
+
+/// The number that marks the cells of the bubble at a place in the report.
+pub fn bubble_region(index: usize) -> u8 {
+    (region::FIRST_BUBBLE as usize + index).min(u8::MAX as usize) as u8
+}

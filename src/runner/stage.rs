@@ -1,0 +1,269 @@
+//! What stands still in a scene: domain, titles, and the shapes of its solids.
+
+use rayon::prelude::*;
+
+use crate::geometry::{Solid, SurfaceMesh, extract_surface};
+use crate::grid::{Blocks, Field, Grid, SIDE, block_cells};
+use crate::math::{Real, Vector, unflatten};
+use crate::scene::{AnyScene, Scene};
+use crate::sim::Setup;
+
+use super::half::half;
+use super::snapshot::{SolidField, Triangles};
+
+/// Cells along the longest side of the grid that a solid is meshed on.
+const SOLID_CELLS: Real = 96.0;
+/// Distances to solids are cut off here, in cells of the simulation.
+const SOLID_REACH: Real = 24.0;
+
+/// A scene without its simulation.
+#[derive(Clone, Debug, Default)]
+pub struct Stage {
+    /// The built-in name, or the file's name without its ending.
+    pub name: String,
+    /// A few words.
+    pub title: String,
+    /// 2 or 3.
+    pub dimension: usize,
+    /// Metres; the third is 0 in 2D.
+    pub size: [f32; 3],
+    /// Cells along each axis; one along the third in 2D.
+    pub cells: [usize; 3],
+    /// Cell width, metres.
+    pub dx: f32,
+    /// Frames per simulated second.
+    pub fps: f64,
+    /// Frames a run is meant to last.
+    pub frames: usize,
+    /// Which sides are open: low and high per axis.
+    pub open: [[bool; 2]; 3],
+    /// Obstacles and containers.
+    pub solids: Vec<StageSolid>,
+    /// What falling through the domain would give, m/s: the scale that speeds are shown on.
+    pub speed: f32,
+}
+
+/// A solid at its rest pose.
+#[derive(Clone, Debug, Default)]
+pub struct StageSolid {
+    /// How panels call it.
+    pub name: String,
+    /// Whether it is seen through: it says so, or liquid is inside it.
+    pub glass: bool,
+    /// Its surface; empty in 2D.
+    pub surface: Triangles,
+}
+
+/// Where a solid is: `x = rotation X + translation`, and whether it is there at all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SolidPose {
+    /// Columns.
+    pub rotation: [[f32; 3]; 3],
+    /// Metres.
+    pub translation: [f32; 3],
+    /// Whether it is there.
+    pub present: bool,
+}
+
+fn padded<const D: usize>(values: impl Fn(usize) -> f64) -> [f32; 3] {
+    std::array::from_fn(|axis| if axis < D { values(axis) as f32 } else { 0.0 })
+}
+
+impl Stage {
+    /// The stage of a scene of either dimension.
+    pub fn of(scene: &AnyScene) -> Self {
+        match scene {
+            AnyScene::TwoD(scene) => Stage::of_scene(scene),
+            AnyScene::ThreeD(scene) => Stage::of_scene(scene),
+        }
+    }
+
+    fn of_scene<const D: usize>(scene: &Scene<D>) -> Self {
+        let setup = &scene.setup;
+        let solids = setup.solids.iter().map(|solid| StageSolid {
+            name: solid.name.clone(),
+            glass: is_container(setup, solid),
+            surface: if D == 3 { solid_surface(setup, solid) } else { Triangles::default() },
+        });
+        let first = setup.liquids.iter().map(|body| body.flow.velocity.norm()).fold(0.0, Real::max);
+        let fall = (2.0 * setup.params.gravity * setup.size[1]).sqrt();
+        Stage {
+            name: scene.name.clone(),
+            title: scene.title.clone(),
+            dimension: D,
+            size: padded::<D>(|axis| setup.size[axis]),
+            cells: std::array::from_fn(|axis| if axis < D { setup.grid.cells[axis] } else { 1 }),
+            dx: setup.grid.dx as f32,
+            fps: scene.fps,
+            frames: scene.frames,
+            open: std::array::from_fn(|axis| if axis < D { setup.open[axis] } else { [true; 2] }),
+            solids: solids.collect(),
+            speed: (fall.max(first) as f32).max(1e-3),
+        }
+    }
+}
+
+impl<const D: usize> From<&SurfaceMesh<D>> for Triangles {
+    /// Only for D = 3: curves have no triangles.
+    fn from(mesh: &SurfaceMesh<D>) -> Self {
+        let padded = |values: &[[f32; D]]| values.iter().map(|v| std::array::from_fn(|k| v[k])).collect();
+        Triangles {
+            positions: padded(&mesh.positions),
+            normals: padded(&mesh.normals),
+            corners: mesh.elements.iter().flatten().copied().collect(),
+        }
+    }
+}
+
+/// Where a solid is at a time.
+pub fn pose_of<const D: usize>(solid: &Solid<D>, time: Real) -> SolidPose {
+    let pose = solid.motion.pose(time);
+    SolidPose {
+        rotation: std::array::from_fn(|column| {
+            std::array::from_fn(|row| {
+                if row < D && column < D {
+                    pose.rotation[(row, column)] as f32
+                } else {
+                    (row == column) as u8 as f32
+                }
+            })
+        }),
+        translation: padded::<D>(|axis| pose.translation[axis]),
+        present: solid.is_present(time),
+    }
+}
+
+/// A solid is a container when its name says glass, or when liquid has it on most sides at the start.
+fn is_container<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> bool {
+    if solid.name.to_lowercase().contains("glass") {
+        return true;
+    }
+    setup.liquids.iter().filter_map(|body| body.shape.bounds()).any(|[low, high]| {
+        let from: Vector<D> = (low + high) / 2.0;
+        const DIRECTIONS: usize = 8;
+        let hits = (0..DIRECTIONS).filter(|&k| {
+            let angle = k as Real / DIRECTIONS as Real * std::f64::consts::TAU;
+            // Sideways all around in 3D; in 2D around in the plane.
+            let (other, along) = (if D == 3 { 2 } else { 1 }, [angle.cos(), angle.sin()]);
+            let step = Vector::<D>::from_fn(|axis, _| match axis {
+                0 => along[0],
+                axis if axis == other => along[1],
+                _ => 0.0,
+            });
+            meets(solid, from, step, setup.size, setup.grid.dx)
+        });
+        solid.distance(&from, 0.0) > 0.0 && hits.count() * 4 >= DIRECTIONS * 3
+    })
+}
+
+/// Whether a ray from a place meets a solid before it leaves the domain.
+fn meets<const D: usize>(
+    solid: &Solid<D>,
+    from: Vector<D>,
+    step: Vector<D>,
+    size: [Real; D],
+    dx: Real,
+) -> bool {
+    let mut x = from;
+    for _ in 0..256 {
+        if (0..D).any(|axis| x[axis] < 0.0 || x[axis] > size[axis]) {
+            return false;
+        }
+        let distance = solid.distance(&x, 0.0);
+        if distance < 0.25 * dx {
+            return true;
+        }
+        x += step * distance.min(size[0]);
+    }
+    false
+}
+
+/// The surface of a solid at its rest pose, where it can come into the domain.
+fn solid_surface<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> Triangles {
+    let size = setup.size;
+    let longest = size.into_iter().fold(0.0, Real::max);
+    // Shapes that go on forever, and those that never move, are cut at the domain; a hair's breadth outside it, so that
+    // what lies flush with a wall is still closed.
+    let hair = 0.02 * longest;
+    let [mut low, mut high] = solid.shape.extent();
+    for axis in 0..D {
+        if !solid.motion.is_moving() || !low[axis].is_finite() || !high[axis].is_finite() {
+            low[axis] = low[axis].max(-hair);
+            high[axis] = high[axis].min(size[axis] + hair);
+        }
+        if low[axis] >= high[axis] {
+            return Triangles::default();
+        }
+    }
+    let span = high - low;
+    let dx = (span.max() / SOLID_CELLS).max(longest / (4.0 * SOLID_CELLS));
+    // Two cells of air around it.
+    let corner = low.add_scalar(-2.0 * dx);
+    let cells: [usize; D] = std::array::from_fn(|axis| (span[axis] / dx).ceil() as usize + 4);
+    let blocks = Blocks::all(Grid { cells, dx });
+    let mut field = Field::new(block_cells(D), f32::MAX);
+    field.resize(blocks.slot_count());
+    // Every block is active, so that all slots but the void one hold cells.
+    field.as_mut_slice().par_chunks_mut(block_cells(D)).enumerate().skip(1).for_each(|(slot, values)| {
+        let first = blocks.first_cell(slot);
+        for (local, value) in values.iter_mut().enumerate() {
+            let offset = unflatten::<D>(local, SIDE);
+            let x = Vector::<D>::from_fn(|axis, _| {
+                corner[axis] + ((first[axis] + offset[axis] as i32) as Real + 0.5) * dx
+            });
+            // The box itself ends the shape where it goes on.
+            let outside = (0..D).map(|k| (low[k] - x[k]).max(x[k] - high[k])).fold(Real::MIN, Real::max);
+            *value = solid.shape.distance(&x).max(outside) as f32;
+        }
+    });
+    let mesh = extract_surface(&blocks, &field);
+    let mut triangles = Triangles::from(&mesh);
+    for position in &mut triangles.positions {
+        *position = std::array::from_fn(|axis| position[axis] + corner[axis] as f32);
+    }
+    if !solid.motion.is_moving() {
+        // Where the domain cuts the shape off there is nothing to see.
+        let (positions, corners) = (&triangles.positions, &triangles.corners);
+        let outside = |corner: &u32| {
+            let x = &positions[*corner as usize];
+            (0..D).any(|axis| x[axis] < 0.0 || x[axis] > size[axis] as f32)
+        };
+        let kept = corners.chunks_exact(3).filter(|corners| !corners.iter().all(outside));
+        triangles.corners = kept.flatten().copied().collect();
+    }
+    triangles
+}
+
+/// The solids' distance at one time on a grid over the domain: twice as fine as the cells in 2D, where it is all there
+/// is to see of them, at most 64 corners a side in 3D, where it casts shadows.
+pub fn solid_field<const D: usize>(setup: &Setup<D>, time: Real) -> SolidField {
+    if setup.solids.is_empty() {
+        return SolidField { corners: [1; 3], distance: vec![half(SOLID_REACH as f32)] };
+    }
+    let corners: [usize; 3] = std::array::from_fn(|axis| match D {
+        _ if axis >= D => 1,
+        2 => (2 * setup.grid.cells[axis]).min(1024) + 1,
+        _ => {
+            let longest = setup.grid.cells.into_iter().max().unwrap_or(1);
+            (setup.grid.cells[axis] * 63 / longest).clamp(4, 63) + 1
+        }
+    });
+    let solids: Vec<_> = setup.solids.iter().map(|solid| solid.at(time)).collect();
+    let (dx, reach) = (setup.grid.dx, SOLID_REACH);
+    let rows = corners[1] * corners[2];
+    let distance = (0..rows)
+        .into_par_iter()
+        .flat_map_iter(|row| {
+            let solids = &solids;
+            (0..corners[0]).map(move |i| {
+                let place = [i, row % corners[1], row / corners[1]];
+                let x = Vector::<D>::from_fn(|axis, _| {
+                    place[axis] as Real / (corners[axis] - 1).max(1) as Real * setup.size[axis]
+                });
+                let nearest = solids.iter().map(|solid| solid.distance(&x)).fold(Real::MAX, Real::min);
+                half((nearest / dx).clamp(-reach, reach) as f32)
+            })
+        })
+        .collect();
+    SolidField { corners, distance }
+}

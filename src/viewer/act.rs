@@ -1,0 +1,180 @@
+//! Carries actions out.
+
+use std::path::PathBuf;
+
+use bevy::prelude::*;
+use bevy::render::view::screenshot::{Screenshot, save_to_disk};
+
+use super::action::Action;
+use super::desk::{Desk, RightTab};
+use super::session::{Panes, Session};
+use super::stage::Eye;
+use super::theme;
+use crate::runner::{Command, Snapshot, Wanted, region};
+use crate::sim::Model;
+
+/// Actions waiting to be carried out.
+#[derive(Resource, Default)]
+pub struct Pending(pub Vec<Action>);
+
+/// Carries out what the last frame's keys and clicks asked for.
+pub fn act(
+    mut pending: ResMut<Pending>,
+    mut session: Option<ResMut<Session>>,
+    mut panes: ResMut<Panes>,
+    mut desk: ResMut<Desk>,
+    mut eye: ResMut<Eye>,
+    mut commands: Commands,
+) {
+    for action in pending.0.drain(..) {
+        if let Some(session) = &mut session {
+            steer(&action, session, &mut panes, &mut desk);
+        }
+        look(&action, &panes, &mut desk, &mut eye);
+        if let Action::Screenshot = action {
+            let path = free_name();
+            desk.say(format!("Saved {}", path.display()));
+            commands.spawn(Screenshot::primary_window()).observe(save_to_disk(path));
+        }
+    }
+    if let Some(session) = &mut session {
+        let on = |bits: u32| desk.layers & bits != 0;
+        session.want(Wanted {
+            velocity: on(theme::ARROWS),
+            scalars: on(theme::PRESSURE | theme::DIVERGENCE),
+            particles: on(theme::PARTICLES),
+        });
+    }
+}
+
+/// Actions that the simulations hear of.
+fn steer(action: &Action, session: &mut Session, panes: &mut Panes, desk: &mut Desk) {
+    match action {
+        Action::TogglePlay => {
+            let playing = !session.playing;
+            session.set_playing(playing);
+        }
+        Action::Step => {
+            session.playing = false;
+            session.tell(Command::Step);
+        }
+        Action::Reset => {
+            desk.toasts.retain(|toast| !toast.alarm);
+            session.tell(Command::Reset);
+            let playing = session.playing;
+            session.set_playing(playing);
+        }
+        Action::Load(scene) => {
+            desk.toasts.retain(|toast| !toast.alarm);
+            desk.selected = None;
+            session.load(scene, panes);
+        }
+        Action::Set(info, value) => session.set(info, value.clone()),
+        Action::Model(pane, model) => {
+            session.tell_one(*pane, Command::Model(*model));
+            if let Some(shown) = panes.0.get_mut(*pane) {
+                shown.model = *model;
+            }
+        }
+        Action::CycleModel => cycle(session, panes, desk),
+        Action::ToggleCompare if panes.0.len() > 1 => {
+            session.compare_no_more(panes);
+            desk.selected = desk.selected.filter(|(pane, _)| *pane == 0);
+        }
+        Action::ToggleCompare => {
+            let params = panes.0.first().and_then(|shown| shown.snapshot.as_ref()).map(|s| s.params.clone());
+            let first = panes.0.first().map_or(Model::default(), |shown| shown.model);
+            // The interesting neighbour of the free surface is whatever comes behind it.
+            if let Err(error) = session.compare(panes, next_model(first), params.as_ref()) {
+                desk.alarm(format!("A second simulation could not be started: {error}"));
+            }
+        }
+        Action::Speed(speed) => session.set_speed(*speed),
+        _ => {}
+    }
+}
+
+fn next_model(model: Model) -> Model {
+    let place = Model::ALL.iter().position(|one| *one == model).unwrap_or(0);
+    Model::ALL[(place + 1) % Model::ALL.len()]
+}
+
+/// The next model, in the pane that is not compared with, or in both turned round.
+fn cycle(session: &Session, panes: &mut Panes, desk: &mut Desk) {
+    if Model::ALL.len() == 1 {
+        desk.say(format!("{} is the only model so far", theme::model_title(Model::ALL[0])));
+    }
+    for (pane, shown) in panes.0.iter_mut().enumerate() {
+        shown.model = next_model(shown.model);
+        session.tell_one(pane, Command::Model(shown.model));
+    }
+}
+
+/// Actions that only change what is seen.
+fn look(action: &Action, panes: &Panes, desk: &mut Desk, eye: &mut Eye) {
+    let aspect = |pane: usize| {
+        let area = desk.pictures.get(pane).map_or(Vec2::ONE, |area| area.size());
+        area.x / area.y.max(1.0)
+    };
+    match action {
+        Action::Layer(bit) => {
+            desk.layers ^= bit;
+            // Only one scale fits on the liquid.
+            let both = theme::PRESSURE | theme::DIVERGENCE;
+            if bit & both != 0 && desk.layers & both == both {
+                desk.layers &= !(both & !bit);
+            }
+        }
+        Action::Cut(cut) => desk.cut = cut.clamp(0.0, 1.0),
+        Action::FrameAll => {
+            if let Some(snapshot) = panes.0.iter().find_map(|pane| pane.snapshot.as_ref()) {
+                *eye = Eye::framing(&snapshot.stage, aspect(0));
+            }
+        }
+        Action::Orbit(across, up) => eye.orbit(*across, *up),
+        Action::Pan(across, up) => eye.pan(*across, *up),
+        Action::Zoom(factor, pane, at) => {
+            let about = eye.ray(*at, aspect(*pane)).0 * Vec3::new(1.0, 1.0, 0.0);
+            eye.zoom(*factor, Some(about));
+        }
+        Action::Pick(pane, at) => {
+            let snapshot = panes.0.get(*pane).and_then(|shown| shown.snapshot.as_ref());
+            let ray = eye.ray(*at, aspect(*pane));
+            let id = snapshot.and_then(|snapshot| pick(snapshot, ray));
+            desk.selected = id.map(|id| (*pane, id));
+            if id.is_some() {
+                desk.right = RightTab::Bubbles;
+            }
+        }
+        Action::Select(bubble) => desk.selected = *bubble,
+        Action::ToggleDark => desk.dark = !desk.dark,
+        Action::Scale(scale) => desk.scale = scale.clamp(0.5, 3.0),
+        Action::ToggleHelp => desk.help = !desk.help,
+        Action::TogglePanels => desk.panels = !desk.panels,
+        _ => {}
+    }
+}
+
+/// The first trapped bubble along a ray.
+pub fn pick(snapshot: &Snapshot, (from, along): (Vec3, Vec3)) -> Option<u64> {
+    let trapped = |place: Vec3| {
+        let number = snapshot.region_at(place.to_array()).filter(|number| *number >= region::FIRST_BUBBLE)?;
+        let id = snapshot.bubble_of(number)?;
+        let trapped = |bubble| snapshot.is_trapped(bubble);
+        snapshot.report.bubbles.iter().any(|bubble| bubble.id == id && trapped(bubble)).then_some(id)
+    };
+    if snapshot.stage.dimension == 2 {
+        return trapped(from);
+    }
+    let size = Vec3::from(snapshot.stage.size);
+    let step = 0.5 * snapshot.stage.dx;
+    let start = (from - size / 2.0).length() - size.length() / 2.0;
+    let count = (1.1 * size.length() / step) as usize;
+    (0..count).find_map(|k| trapped(from + along * (start.max(0.0) + k as f32 * step)))
+}
+
+/// A file name that nothing has yet.
+fn free_name() -> PathBuf {
+    let name = |number: usize| PathBuf::from(format!("glug-{number:03}.png"));
+    (1..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(0))
+}

@@ -1,0 +1,57 @@
+//! What can be done in the viewer, whether by a key, a click or a script.
+
+use bevy::prelude::Vec2;
+
+use crate::sim::{Model, ParamInfo, ParamValue};
+
+/// Something to do.
+#[derive(Clone)]
+pub enum Action {
+    /// Play or pause.
+    TogglePlay,
+    /// One frame.
+    Step,
+    /// From the beginning.
+    Reset,
+    /// Another scene.
+    Load(String),
+    /// Change a parameter of all simulations.
+    Set(&'static ParamInfo, ParamValue),
+    /// Change a pane's model.
+    Model(usize, Model),
+    /// The next model.
+    CycleModel,
+    /// Two simulations side by side, or one.
+    ToggleCompare,
+    /// Simulated seconds per second at most.
+    Speed(f64),
+    /// Switch a layer, given by its bit.
+    Layer(u32),
+    /// Place of the cut, as a share of the domain.
+    Cut(f32),
+    /// Show the whole domain.
+    FrameAll,
+    /// Turn the view, in radians.
+    Orbit(f32, f32),
+    /// Shift the view, in shares of its height.
+    Pan(f32, f32),
+    /// Come closer, keeping the place under the pointer in 2D: pane and place as shares of the picture.
+    Zoom(f32, usize, Vec2),
+    /// Select the bubble at a place of a pane, if there is one.
+    Pick(usize, Vec2),
+    /// Select a bubble of a pane, or none.
+    Select(Option<(usize, u64)>),
+    /// Dark or light.
+    ToggleDark,
+    /// Size of text and widgets.
+    Scale(f32),
+    /// The shortcut sheet.
+    ToggleHelp,
+    /// Side panels on or off.
+    TogglePanels,
+    /// A picture of the window.
+    Screenshot,
+}
+
+/// A bubble of a pane.
+pub type BubbleKey = (usize, u64);

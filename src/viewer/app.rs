@@ -1,0 +1,231 @@
+//! The parts of the app that the window and the offscreen twin share.
+
+use std::time::Instant;
+
+use bevy::asset::AssetEventSystems;
+use bevy::prelude::*;
+use bevy::render::renderer::RenderAdapterInfo;
+use bevy_egui::{
+    EguiContexts, EguiGlobalSettings, EguiPlugin, EguiPostUpdateSet, EguiPrimaryContextPass,
+    EguiTextureHandle, PrimaryEguiContext, egui,
+};
+
+use super::act::{Pending, act};
+use super::desk::Desk;
+use super::entities::{Bubble, Registry};
+use super::measure::Ledger;
+use super::panels::{self, BubbleRow, Card, Data};
+use super::session::{Panes, Session};
+use super::stage::{Eye, MaterialsPlugin, Pane, Workshop};
+use super::theme;
+use crate::runner::{Phase, Stage};
+
+/// The order of things in a frame.
+#[derive(SystemSet, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ViewerSystems {
+    /// Actions are carried out.
+    Act,
+    /// Snapshots are taken and entities follow them.
+    Receive,
+    /// Pictures follow the snapshots.
+    Draw,
+}
+
+/// The pictures, one per pane.
+#[derive(Resource, Default)]
+pub struct Pictures(pub Vec<Pane>);
+
+/// The gallery's cards, made when there is a context to make textures with.
+#[derive(Resource, Default)]
+pub struct Gallery(Option<Vec<Card>>);
+
+/// What the look of the panels was last set to.
+#[derive(Resource, Default)]
+struct Worn(Option<(bool, f32)>);
+
+/// Everything but the window.
+pub struct ViewerPlugin;
+
+impl Plugin for ViewerPlugin {
+    fn build(&self, app: &mut App) {
+        app.add_plugins((EguiPlugin::default(), MaterialsPlugin, SyncPlugin))
+            .init_resource::<Pictures>()
+            .init_resource::<Gallery>()
+            .init_resource::<Worn>()
+            // Letters drawn for the first time reach the renderer in the same frame.
+            .configure_sets(PostUpdate, AssetEventSystems.after(EguiPostUpdateSet::PostProcessOutput))
+            .add_systems(Startup, start)
+            .add_systems(Update, draw.in_set(ViewerSystems::Draw))
+            .add_systems(EguiPrimaryContextPass, show_panels);
+    }
+}
+
+/// The part that needs no renderer: actions, snapshots, entities.
+pub struct SyncPlugin;
+
+impl Plugin for SyncPlugin {
+    fn build(&self, app: &mut App) {
+        app.init_resource::<Pending>()
+            .init_resource::<Panes>()
+            .init_resource::<Desk>()
+            .init_resource::<Eye>()
+            .init_resource::<Registry>()
+            .init_resource::<Ledger>()
+            .configure_sets(Update, (ViewerSystems::Act, ViewerSystems::Receive, ViewerSystems::Draw).chain())
+            .add_systems(Update, (act.in_set(ViewerSystems::Act), receive.in_set(ViewerSystems::Receive)));
+    }
+}
+
+fn start(
+    mut commands: Commands,
+    mut settings: ResMut<EguiGlobalSettings>,
+    adapter: Option<Res<RenderAdapterInfo>>,
+    mut desk: ResMut<Desk>,
+    cameras: Query<(), With<PrimaryEguiContext>>,
+) {
+    settings.auto_create_primary_context = false;
+    if cameras.is_empty() {
+        commands.spawn((PrimaryEguiContext, Camera2d, Camera { order: 10, ..default() }));
+    }
+    if adapter.is_some_and(|adapter| adapter.device_type == wgpu::DeviceType::Cpu) && !desk.offscreen {
+        // Drawn by the processor: rays go less far and pictures in space are coarser, so that the window stays quick.
+        desk.steps = 26;
+        desk.fineness = 0.6;
+    }
+}
+
+/// Takes the newest snapshots and brings the entities in line with them.
+pub fn receive(
+    session: Option<Res<Session>>,
+    mut panes: ResMut<Panes>,
+    mut registry: ResMut<Registry>,
+    mut commands: Commands,
+    mut bubbles: Query<&mut Bubble>,
+    mut desk: ResMut<Desk>,
+    mut ledger: ResMut<Ledger>,
+    mut known: Local<Vec<Phase>>,
+) {
+    let Some(session) = session else { return };
+    let start = Instant::now();
+    let fresh = session.receive(&mut panes);
+    for &pane in &fresh {
+        if let Some(snapshot) = &panes.0[pane].snapshot {
+            registry.sync(pane, snapshot, &mut commands, &mut bubbles);
+        }
+    }
+    for pane in panes.0.len()..known.len() {
+        registry.close(pane, &mut commands);
+    }
+    known.resize(panes.0.len(), Phase::Loading);
+    for (shown, phase) in panes.0.iter().zip(known.iter_mut()) {
+        if shown.phase != *phase {
+            if let Phase::Failed(message) = &shown.phase {
+                desk.alarm(format!("{} stopped: {message}", theme::model_title(shown.model)));
+            }
+            *phase = shown.phase.clone();
+        }
+    }
+    if !fresh.is_empty() {
+        ledger.begin_snapshot(start.elapsed());
+    }
+}
+
+/// Brings the pictures in line with the snapshots and the choices.
+pub fn draw(
+    panes: Res<Panes>,
+    desk: Res<Desk>,
+    mut eye: ResMut<Eye>,
+    mut pictures: ResMut<Pictures>,
+    mut workshop: Workshop,
+    mut ledger: ResMut<Ledger>,
+    mut framed: Local<Option<(String, [f32; 3], usize)>>,
+    window: Query<&Window>,
+) {
+    let start = Instant::now();
+    while pictures.0.len() > panes.0.len() {
+        if let Some(pane) = pictures.0.pop() {
+            pane.close(&mut workshop);
+        }
+    }
+    while pictures.0.len() < panes.0.len() {
+        let index = pictures.0.len();
+        let multisample = if desk.fineness < 1.0 { Msaa::Off } else { Msaa::Sample4 };
+        pictures.0.push(Pane::new(&mut workshop, index, multisample));
+    }
+    let density = window.iter().next().map_or(1.0, |window| window.scale_factor()) * desk.scale;
+    for (index, shown) in panes.0.iter().enumerate() {
+        let (Some(area), Some(snapshot)) = (desk.pictures.get(index), &shown.snapshot) else { continue };
+        let fineness = if snapshot.stage.dimension == 3 { desk.fineness } else { 1.0 };
+        let size = area.size() * density * fineness;
+        pictures.0[index].resize(size.round().as_uvec2(), &mut workshop);
+        let scene = scene_key(&snapshot.stage, panes.0.len());
+        if index == 0 && framed.as_ref() != Some(&scene) {
+            *eye = Eye::framing(&snapshot.stage, size.x / size.y.max(1.0));
+            *framed = Some(scene);
+        }
+        if snapshot.stage.dimension == eye.dimension {
+            pictures.0[index].show(snapshot, &desk.choices(index), &eye, &mut workshop);
+        }
+    }
+    ledger.end_snapshot(start.elapsed());
+}
+
+/// The view is set anew when another scene comes, or another number of panes.
+fn scene_key(stage: &Stage, panes: usize) -> (String, [f32; 3], usize) {
+    (stage.name.clone(), stage.size, panes)
+}
+
+#[allow(clippy::too_many_arguments, reason = "a system asks for what it needs")]
+fn show_panels(
+    mut contexts: EguiContexts,
+    pictures: Res<Pictures>,
+    panes: Res<Panes>,
+    session: Option<Res<Session>>,
+    bubbles: Query<&Bubble>,
+    eye: Res<Eye>,
+    time: Res<Time<Real>>,
+    mut gallery: ResMut<Gallery>,
+    mut worn: ResMut<Worn>,
+    mut desk: ResMut<Desk>,
+    mut pending: ResMut<Pending>,
+) -> Result {
+    let ctx = contexts.ctx_mut()?.clone();
+    if worn.0 != Some((desk.dark, desk.scale)) {
+        theme::apply(&ctx, desk.dark);
+        ctx.set_zoom_factor(desk.scale);
+        worn.0 = Some((desk.dark, desk.scale));
+    }
+    let cards = match &mut gallery.0 {
+        _ if desk.bare => &Vec::new(),
+        Some(cards) => &*cards,
+        none => &*none.insert(panels::cards(Some(&ctx))),
+    };
+    let ids: Vec<_> =
+        pictures.0.iter().map(|pane| contexts.add_image(EguiTextureHandle::Weak(pane.image.id()))).collect();
+    let rows: Vec<_> = bubbles
+        .iter()
+        .map(|bubble| BubbleRow {
+            key: (bubble.pane, bubble.report.id),
+            report: bubble.report.clone(),
+            history: bubble.history.clone(),
+            trapped: bubble.trapped,
+        })
+        .collect();
+    let data = Data {
+        panes: &panes.0,
+        pictures: &ids,
+        playing: session.as_ref().is_some_and(|session| session.playing),
+        speed: session.as_ref().map_or(1.0, |session| session.speed),
+        scene: session.as_ref().map_or("", |session| session.scene()),
+        bubbles: &rows,
+        cards,
+        eye: *eye,
+        frame_seconds: if desk.offscreen { 0.0 } else { time.delta_secs() },
+    };
+    pending.0.extend(panels::key_actions(&ctx, &desk));
+    let layer = egui::LayerId::background();
+    let builder = egui::UiBuilder::new().layer_id(layer).max_rect(ctx.viewport_rect());
+    let mut ui = egui::Ui::new(ctx.clone(), "glug".into(), builder);
+    pending.0.extend(panels::show(&mut ui, &mut desk, &data));
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! What the panels remember between two frames.
+
+use std::time::{Duration, Instant};
+
+use bevy::prelude::*;
+
+use super::action::BubbleKey;
+use super::stage::Choices;
+use super::theme;
+
+/// How long a message stays.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// A message in the corner.
+#[derive(Clone, Debug)]
+pub struct Toast {
+    /// What happened.
+    pub text: String,
+    /// Whether it went wrong: such a message stays until it is answered, and offers to reset.
+    pub alarm: bool,
+    /// When.
+    pub born: Instant,
+}
+
+/// Which list the left panel shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LeftTab {
+    /// The gallery.
+    #[default]
+    Scenes,
+    /// The sliders.
+    Parameters,
+    /// The layers.
+    Layers,
+}
+
+/// Which list the right panel shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RightTab {
+    /// Meters, times, residuals.
+    #[default]
+    Statistics,
+    /// The table of bubbles.
+    Bubbles,
+}
+
+/// The state of the panels.
+#[derive(Resource, Clone, Debug)]
+pub struct Desk {
+    /// Layers that are on.
+    pub layers: u32,
+    /// Place of the cut and the slice, as a share of the domain.
+    pub cut: f32,
+    /// Dark theme.
+    pub dark: bool,
+    /// Size of text and widgets.
+    pub scale: f32,
+    /// Whether the side panels are there.
+    pub panels: bool,
+    /// Whether the shortcut sheet is there.
+    pub help: bool,
+    /// The selected bubble.
+    pub selected: Option<BubbleKey>,
+    /// The left panel's list.
+    pub left: LeftTab,
+    /// The right panel's list.
+    pub right: RightTab,
+    /// Whether rare parameters are listed.
+    pub advanced: bool,
+    /// Messages.
+    pub toasts: Vec<Toast>,
+    /// Steps a ray may take through the liquid.
+    pub steps: u32,
+    /// Pictures without panels: what `glug render` draws.
+    pub bare: bool,
+    /// Drawn without anyone waiting for it.
+    pub offscreen: bool,
+    /// Pixels of 3D pictures per pixel of the window, along a side.
+    pub fineness: f32,
+    /// Not even captions, labels and meters.
+    pub plain: bool,
+    /// Where the panes' pictures lie, in points; filled by the panels.
+    pub pictures: Vec<Rect>,
+}
+
+impl Default for Desk {
+    fn default() -> Self {
+        Desk {
+            layers: theme::FIRST_LAYERS,
+            cut: 0.5,
+            dark: false,
+            scale: 1.0,
+            panels: true,
+            help: false,
+            selected: None,
+            left: LeftTab::default(),
+            right: RightTab::default(),
+            advanced: false,
+            toasts: Vec::new(),
+            steps: 72,
+            bare: false,
+            offscreen: false,
+            fineness: 1.0,
+            plain: false,
+            pictures: Vec::new(),
+        }
+    }
+}
+
+impl Desk {
+    /// Says something in passing.
+    pub fn say(&mut self, text: impl Into<String>) {
+        self.toasts.push(Toast { text: text.into(), alarm: false, born: Instant::now() });
+        // A storm of messages shows its end.
+        let over = self.toasts.len().saturating_sub(5);
+        self.toasts.drain(..over);
+    }
+
+    /// Says that something went wrong.
+    pub fn alarm(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        self.toasts.retain(|toast| toast.text != text);
+        self.toasts.push(Toast { text, alarm: true, born: Instant::now() });
+    }
+
+    /// Forgets messages that have been there long enough.
+    pub fn tidy(&mut self) {
+        self.toasts.retain(|toast| toast.alarm || toast.born.elapsed() < LINGER);
+    }
+
+    /// What a pane's picture is made with.
+    pub fn choices(&self, pane: usize) -> Choices {
+        Choices {
+            layers: self.layers,
+            cut: (self.layers & theme::CUT != 0).then_some(self.cut),
+            slice: self.cut,
+            selected: self.selected.filter(|(of, _)| *of == pane).map(|(_, id)| id),
+            dark: self.dark,
+            steps: self.steps,
+        }
+    }
+}

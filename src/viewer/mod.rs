@@ -1,0 +1,42 @@
+//! The viewer: a window on running simulations, and the same pictures without one.
+//!
+//! * `session`: the simulations behind the panes. * `entities`: bubbles as entities. * `stage`: the pictures.
+//! * `panels`: everything around them, as plain functions. * `act`: what keys and clicks do.
+
+mod act;
+mod action;
+mod app;
+mod desk;
+mod entities;
+mod measure;
+mod offscreen;
+mod panels;
+mod session;
+mod stage;
+mod surroundings;
+#[cfg(test)]
+mod tests;
+mod theme;
+mod window;
+
+pub use desk::Desk;
+pub use entities::{Bubble, History, Liquid, Registry};
+pub use offscreen::{Shoot, ShootError, Studio};
+pub use session::Opening;
+pub use surroundings::{Missing, find_adapter};
+pub use window::{ViewError, view};
+
+use crate::scene::library;
+use crate::sim::Model;
+
+/// The scene that opens when none is asked for.
+pub fn default_scene() -> &'static str {
+    const FAVOURITE: &str = "water_cooler_2d";
+    let known = library().iter().map(|scene| scene.name);
+    known.clone().find(|name| *name == FAVOURITE).or(known.clone().next()).unwrap_or(FAVOURITE)
+}
+
+/// The models that are compared when none are asked for: the free surface and what follows it.
+pub fn default_models() -> Vec<Model> {
+    Model::ALL.into_iter().take(2).collect()
+}

@@ -1,0 +1,219 @@
+//! The viewer's picture without a window: the same stage and captions, drawn into a texture and read back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bevy::camera::RenderTarget;
+use bevy::ecs::system::SystemState;
+use bevy::prelude::*;
+use bevy::render::pipelined_rendering::PipelinedRenderingPlugin;
+use bevy::render::render_asset::RenderAssets;
+use bevy::render::render_resource::{
+    BufferDescriptor, BufferUsages, CommandEncoderDescriptor, Extent3d, MapMode, PipelineCache, PollType,
+    TexelCopyBufferInfo, TexelCopyBufferLayout, TextureFormat, TextureUsages,
+};
+use bevy::render::renderer::{RenderDevice, RenderQueue};
+use bevy::render::texture::GpuImage;
+use bevy::render::{RenderApp, RenderPlugin};
+use bevy::window::ExitCondition;
+use bevy::winit::WinitPlugin;
+use bevy_egui::PrimaryEguiContext;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use super::app::ViewerPlugin;
+use super::desk::Desk;
+use super::entities::{Bubble, Registry};
+use super::session::{Panes, Shown};
+use super::surroundings::Missing;
+use super::window::plugins;
+use crate::export::Picture;
+use crate::runner::{Exhibit, Phase, SolverError, Stage, Wanted};
+use crate::scene::AnyScene;
+use crate::sim::{Model, Params};
+
+/// Updates after which pipelines must be there: they are compiled while it waits.
+const PATIENCE: usize = 600;
+
+/// What to render.
+pub struct Shoot {
+    /// The scene.
+    pub scene: AnyScene,
+    /// A model per pane.
+    pub models: Vec<Model>,
+    /// Pixels.
+    pub size: (u32, u32),
+    /// What the panels are set to.
+    pub desk: Desk,
+    /// Threads of the simulations.
+    pub threads: usize,
+}
+
+/// Why rendering ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ShootError {
+    /// Something the machine lacks.
+    #[error("{0}")]
+    Missing(#[from] Missing),
+    /// A simulation gave up.
+    #[error("{0}")]
+    Simulation(SolverError),
+    /// No threads.
+    #[error("could not start the simulation's threads: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    /// The renderer did not deliver.
+    #[error("the renderer did not deliver a picture: {0}")]
+    Renderer(String),
+}
+
+/// Simulations and a renderer, driven frame by frame.
+pub struct Studio {
+    app: App,
+    screen: Handle<Image>,
+    size: (u32, u32),
+    exhibits: Vec<Exhibit>,
+    pool: ThreadPool,
+    wanted: Wanted,
+}
+
+impl Studio {
+    /// Starts the simulations and warms the renderer up on their first moment.
+    pub fn open(shoot: Shoot) -> Result<Self, ShootError> {
+        super::find_adapter()?;
+        let pool = ThreadPoolBuilder::new().num_threads(shoot.threads.max(1)).build()?;
+        let stage = Arc::new(Stage::of(&shoot.scene));
+        let exhibits = shoot.models.iter().map(|&model| {
+            let params = Params { model, ..shoot.scene.params().clone() };
+            pool.install(|| Exhibit::new(&shoot.scene, Arc::clone(&stage), params, 1))
+        });
+        let exhibits = exhibits.collect::<Result<Vec<_>, _>>().map_err(ShootError::Simulation)?;
+        let (mut app, screen) = build(shoot.size, shoot.desk);
+        app.insert_resource(Panes(shoot.models.iter().map(|&model| Shown::new(model)).collect()));
+        let on = |bits: u32| app.world().resource::<Desk>().layers & bits != 0;
+        let wanted = Wanted {
+            velocity: on(super::theme::ARROWS),
+            scalars: on(super::theme::PRESSURE | super::theme::DIVERGENCE),
+            particles: on(super::theme::PARTICLES),
+        };
+        let mut studio = Studio { app, screen, size: shoot.size, exhibits, pool, wanted };
+        studio.exhibit();
+        studio.warm_up()?;
+        Ok(studio)
+    }
+
+    /// Goes forward by one frame; false when told to stop.
+    pub fn advance(&mut self, stop: &AtomicBool) -> Result<bool, ShootError> {
+        for exhibit in &mut self.exhibits {
+            let done = self.pool.install(|| exhibit.advance(stop, &mut |_| ()));
+            if !done.map_err(ShootError::Simulation)? || stop.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+        }
+        self.exhibit();
+        Ok(true)
+    }
+
+    /// The picture of this moment.
+    pub fn picture(&mut self) -> Result<Picture, ShootError> {
+        self.app.update();
+        read_back(&self.app, &self.screen, self.size)
+    }
+
+    /// Changes what is drawn.
+    pub fn desk(&mut self) -> Mut<'_, Desk> {
+        self.app.world_mut().resource_mut::<Desk>()
+    }
+
+    /// Puts the simulations' newest moments on the stage.
+    fn exhibit(&mut self) {
+        let wanted = self.wanted;
+        let exhibits = &mut self.exhibits;
+        let snapshots = self.pool.install(|| {
+            exhibits.iter_mut().map(|exhibit| Arc::new(exhibit.snapshot(wanted, 0.0))).collect::<Vec<_>>()
+        });
+        let world = self.app.world_mut();
+        for (shown, snapshot) in world.resource_mut::<Panes>().0.iter_mut().zip(&snapshots) {
+            shown.take(Arc::clone(snapshot));
+            shown.phase = Phase::Paused;
+        }
+        let mut state = SystemState::<(ResMut<Registry>, Commands, Query<&mut Bubble>)>::new(world);
+        for (pane, snapshot) in snapshots.iter().enumerate() {
+            if let Ok((mut registry, mut commands, mut bubbles)) = state.get_mut(world) {
+                registry.sync(pane, snapshot, &mut commands, &mut bubbles);
+            }
+            state.apply(world);
+        }
+    }
+
+    /// Draws until every shader is compiled and the panels have found their places.
+    fn warm_up(&mut self) -> Result<(), ShootError> {
+        let mut quiet = 0;
+        for _ in 0..PATIENCE {
+            self.app.update();
+            let render = self.app.sub_app(RenderApp).world();
+            let waiting = render.resource::<PipelineCache>().waiting_pipelines().count();
+            quiet = if waiting == 0 { quiet + 1 } else { 0 };
+            if quiet >= 5 {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Err(ShootError::Renderer("its shaders did not compile in time".into()))
+    }
+}
+
+fn build(size: (u32, u32), desk: Desk) -> (App, Handle<Image>) {
+    let mut app = App::new();
+    app.add_plugins(
+        plugins()
+            .set(WindowPlugin { primary_window: None, exit_condition: ExitCondition::DontExit, ..default() })
+            .set(RenderPlugin { synchronous_pipeline_compilation: true, ..default() })
+            .disable::<WinitPlugin>()
+            .disable::<bevy::app::TerminalCtrlCHandlerPlugin>()
+            // One update, one picture: nothing is drawn behind its back.
+            .disable::<PipelinedRenderingPlugin>(),
+    );
+    let mut image = Image::new_target_texture(size.0, size.1, TextureFormat::Rgba8UnormSrgb, None);
+    image.texture_descriptor.usage |= TextureUsages::COPY_SRC;
+    let screen = app.world_mut().resource_mut::<Assets<Image>>().add(image);
+    let camera = (PrimaryEguiContext, Camera2d, Camera { order: 10, ..default() });
+    app.world_mut().spawn((camera, RenderTarget::Image(screen.clone().into())));
+    app.add_plugins(ViewerPlugin).insert_resource(Desk { offscreen: true, ..desk });
+    app.finish();
+    app.cleanup();
+    (app, screen)
+}
+
+/// Copies a texture from the graphics card, waiting for it.
+fn read_back(app: &App, handle: &Handle<Image>, size: (u32, u32)) -> Result<Picture, ShootError> {
+    let lost = |what: &str| ShootError::Renderer(what.to_owned());
+    let world = app.sub_app(RenderApp).world();
+    let image = world.resource::<RenderAssets<GpuImage>>().get(handle).ok_or_else(|| lost("no texture"))?;
+    let (device, queue) = (world.resource::<RenderDevice>(), world.resource::<RenderQueue>());
+    let (width, height) = (size.0 as usize, size.1 as usize);
+    let row = RenderDevice::align_copy_bytes_per_row(4 * width);
+    let buffer = device.create_buffer(&BufferDescriptor {
+        label: Some("picture"),
+        size: (row * height) as u64,
+        usage: BufferUsages::COPY_DST | BufferUsages::MAP_READ,
+        mapped_at_creation: false,
+    });
+    let mut encoder = device.create_command_encoder(&CommandEncoderDescriptor::default());
+    let layout = TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(row as u32), rows_per_image: None };
+    encoder.copy_texture_to_buffer(
+        image.texture.as_image_copy(),
+        TexelCopyBufferInfo { buffer: &buffer, layout },
+        Extent3d { width: size.0, height: size.1, depth_or_array_layers: 1 },
+    );
+    queue.submit([encoder.finish()]);
+    let (send, receive) = std::sync::mpsc::channel();
+    buffer.slice(..).map_async(MapMode::Read, move |done| drop(send.send(done)));
+    device.poll(PollType::wait_indefinitely()).map_err(|error| lost(&error.to_string()))?;
+    receive.recv().map_err(|_| lost("no answer"))?.map_err(|error| lost(&error.to_string()))?;
+    let bytes = buffer.slice(..).get_mapped_range();
+    let mut rgb = Vec::with_capacity(3 * width * height);
+    for line in bytes.chunks_exact(row) {
+        rgb.extend(line[..4 * width].chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]));
+    }
+    Ok(Picture { width, height, rgb })
+}

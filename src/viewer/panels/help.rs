@@ -1,0 +1,49 @@
+//! The sheet of keys.
+
+use bevy_egui::egui::{self, RichText};
+
+use crate::viewer::theme;
+
+const KEYS: [(&str, &str); 14] = [
+    ("Space", "play or pause"),
+    (".", "one frame"),
+    ("R", "start again"),
+    ("B", "next model, mid-run"),
+    ("C", "compare two models side by side"),
+    ("F", "show everything"),
+    ("drag", "turn (3D) or shift (2D) the view"),
+    ("right drag", "shift the view"),
+    ("scroll", "closer, farther"),
+    ("click", "select a bubble"),
+    ("Q  E", "move the cut and the slice"),
+    ("T", "light or dark"),
+    ("Tab", "side panels"),
+    ("F12", "save a picture of the window"),
+];
+
+/// The sheet; closes with its button, `H`, `?` or Escape.
+pub fn help_ui(ctx: &egui::Context, open: &mut bool) {
+    egui::Window::new("Keys")
+        .open(open)
+        .collapsible(false)
+        .resizable(false)
+        .anchor(egui::Align2::CENTER_CENTER, egui::Vec2::ZERO)
+        .show(ctx, |ui| {
+            egui::Grid::new("keys").num_columns(4).spacing([14.0, 5.0]).show(ui, |ui| {
+                let layers =
+                    theme::LAYERS.iter().enumerate().map(|(k, layer)| (format!("{}", k + 1), layer.name));
+                let mut layers = layers.map(Some).chain(std::iter::repeat(None));
+                for (key, meaning) in KEYS {
+                    ui.label(RichText::new(key).monospace().strong());
+                    ui.label(meaning);
+                    if let Some((digit, name)) = layers.next().flatten() {
+                        ui.label(RichText::new(digit).monospace().strong());
+                        ui.label(name);
+                    }
+                    ui.end_row();
+                }
+            });
+            ui.add_space(4.0);
+            ui.weak("H or ? closes this sheet.");
+        });
+}

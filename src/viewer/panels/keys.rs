@@ -1,0 +1,51 @@
+//! From keys to actions.
+
+use bevy_egui::egui::{self, Key};
+
+use super::Action;
+use crate::viewer::desk::Desk;
+use crate::viewer::theme;
+
+const DIGITS: [Key; 9] =
+    [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6, Key::Num7, Key::Num8, Key::Num9];
+
+/// What the keys pressed since the last frame ask for; nothing while text is being typed.
+pub fn key_actions(ctx: &egui::Context, desk: &Desk) -> Vec<Action> {
+    if ctx.egui_wants_keyboard_input() {
+        return Vec::new();
+    }
+    let mut actions = Vec::new();
+    ctx.input_mut(|input| {
+        // Keys with a modifier belong to someone else, but `?` needs shift on most keyboards.
+        let mut pressed = |key: Key| {
+            input.consume_key(egui::Modifiers::NONE, key) || input.consume_key(egui::Modifiers::SHIFT, key)
+        };
+        let plain = [
+            (Key::Space, Action::TogglePlay),
+            (Key::Period, Action::Step),
+            (Key::R, Action::Reset),
+            (Key::F, Action::FrameAll),
+            (Key::B, Action::CycleModel),
+            (Key::C, Action::ToggleCompare),
+            (Key::H, Action::ToggleHelp),
+            (Key::Questionmark, Action::ToggleHelp),
+            (Key::T, Action::ToggleDark),
+            (Key::Tab, Action::TogglePanels),
+            (Key::F12, Action::Screenshot),
+            (Key::Q, Action::Cut((desk.cut - 0.02).max(0.0))),
+            (Key::E, Action::Cut((desk.cut + 0.02).min(1.0))),
+            (Key::Escape, if desk.help { Action::ToggleHelp } else { Action::Select(None) }),
+        ];
+        for (key, action) in plain {
+            if pressed(key) {
+                actions.push(action);
+            }
+        }
+        for (key, layer) in DIGITS.into_iter().zip(theme::LAYERS) {
+            if pressed(key) {
+                actions.push(Action::Layer(layer.bit));
+            }
+        }
+    });
+    actions
+}

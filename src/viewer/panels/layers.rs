@@ -1,0 +1,32 @@
+//! What is drawn, with its keys.
+
+use bevy_egui::egui;
+
+use super::{Action, Data};
+use crate::viewer::desk::Desk;
+use crate::viewer::theme;
+
+/// The list of layers and the cut.
+pub fn layers_ui(ui: &mut egui::Ui, desk: &Desk, data: &Data, actions: &mut Vec<Action>) {
+    let space = data.eye.dimension == 3;
+    for (index, layer) in theme::LAYERS.iter().enumerate() {
+        if layer.bit == theme::CUT && !space {
+            continue;
+        }
+        let mut on = desk.layers & layer.bit != 0;
+        ui.horizontal(|ui| {
+            ui.weak(format!("{}", index + 1));
+            if ui.checkbox(&mut on, layer.name).on_hover_text(layer.hint).changed() {
+                actions.push(Action::Layer(layer.bit));
+            }
+        });
+    }
+    if space {
+        ui.add_space(6.0);
+        let mut cut = desk.cut;
+        let slider = egui::Slider::new(&mut cut, 0.0..=1.0).text("cut and slice").fixed_decimals(2);
+        if ui.add(slider).on_hover_text("Where the cut and the slices are, back to front (Q, E)").changed() {
+            actions.push(Action::Cut(cut));
+        }
+    }
+}

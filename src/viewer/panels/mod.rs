@@ -1,0 +1,207 @@
+//! The panels: plain functions from what is known to what should be done. They know nothing of the renderer.
+
+mod bubbles;
+mod gallery;
+mod help;
+mod keys;
+mod layers;
+mod meter;
+mod parameters;
+mod picture;
+mod statistics;
+mod toasts;
+mod transport;
+
+use bevy_egui::egui::{self, Panel, RichText};
+
+pub use gallery::{Card, cards};
+pub use keys::key_actions;
+
+use super::action::{Action, BubbleKey};
+use super::desk::{Desk, LeftTab, RightTab};
+use super::entities::History;
+use super::session::Shown;
+use super::stage::Eye;
+use super::theme;
+#[cfg(doc)]
+use crate::runner::Snapshot;
+use crate::sim::{BubbleReport, Model};
+
+/// Below this width, side panels would leave nothing of the pictures.
+const NARROW: f32 = 760.0;
+
+/// A bubble with its past.
+#[derive(Clone, Debug)]
+pub struct BubbleRow {
+    /// Which.
+    pub key: BubbleKey,
+    /// As it was last seen.
+    pub report: BubbleReport,
+    /// Volume and pressure over time.
+    pub history: History,
+    /// Whether it is a bubble to people, see [`Snapshot::is_trapped`].
+    pub trapped: bool,
+}
+
+/// Everything the panels look at.
+pub struct Data<'a> {
+    /// The panes, left to right.
+    pub panes: &'a [Shown],
+    /// Their pictures.
+    pub pictures: &'a [egui::TextureId],
+    /// Whether time goes on.
+    pub playing: bool,
+    /// How fast at most.
+    pub speed: f64,
+    /// The scene asked for.
+    pub scene: &'a str,
+    /// All bubbles of all panes.
+    pub bubbles: &'a [BubbleRow],
+    /// The scenes on offer.
+    pub cards: &'a [Card],
+    /// Where pictures are taken from.
+    pub eye: Eye,
+    /// Seconds between the last frames of the window.
+    pub frame_seconds: f32,
+}
+
+/// Draws everything; says what should be done.
+pub fn show(ui: &mut egui::Ui, desk: &mut Desk, data: &Data) -> Vec<Action> {
+    let mut actions = Vec::new();
+    if desk.bare {
+        picture::pictures_ui(ui, desk, data, &mut actions);
+        return actions;
+    }
+    let width = ui.available_width();
+    let height = ui.available_height();
+    if height > 120.0 {
+        Panel::top("title").show(ui, |ui| title_ui(ui, desk, data, &mut actions));
+    }
+    if height > 90.0 {
+        Panel::bottom("transport").show(ui, |ui| transport::transport_ui(ui, data, &mut actions));
+    }
+    if desk.panels && width > NARROW && height > 260.0 {
+        let most = (width * 0.3).max(180.0);
+        Panel::left("left")
+            .resizable(true)
+            .default_size(270.0_f32.min(most))
+            .size_range(180.0..=most)
+            .show(ui, |ui| left_ui(ui, desk, data, &mut actions));
+        Panel::right("right")
+            .resizable(true)
+            .default_size(300.0_f32.min(most))
+            .size_range(180.0..=most)
+            .show(ui, |ui| right_ui(ui, desk, data, &mut actions));
+    }
+    picture::pictures_ui(ui, desk, data, &mut actions);
+    toasts::toasts_ui(ui.ctx(), desk, &mut actions);
+    if desk.help {
+        help::help_ui(ui.ctx(), &mut desk.help);
+    }
+    actions
+}
+
+fn title_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<Action>) {
+    ui.add_space(2.0);
+    ui.horizontal(|ui| {
+        ui.label(RichText::new("glug").strong().size(19.0).color(theme::LIQUID));
+        ui.separator();
+        let title = data.panes.iter().find_map(|pane| pane.snapshot.as_ref()).map(|s| s.stage.title.clone());
+        ui.label(RichText::new(title.unwrap_or_else(|| data.scene.to_owned())).size(15.0));
+        ui.separator();
+        models_ui(ui, data, actions);
+        let compare = data.panes.len() > 1;
+        let button = ui.selectable_label(compare, "Compare");
+        if button.on_hover_text("Two models side by side, same scene, same clock (C)").clicked() {
+            actions.push(Action::ToggleCompare);
+        }
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            if ui.button("?").on_hover_text("Keys (H)").clicked() {
+                actions.push(Action::ToggleHelp);
+            }
+            let theme = if desk.dark { "☀" } else { "🌙" };
+            if ui.button(theme).on_hover_text("Light or dark (T)").clicked() {
+                actions.push(Action::ToggleDark);
+            }
+            let mut scale = desk.scale;
+            ui.menu_button("Aa", |ui| {
+                for size in [0.8, 1.0, 1.25, 1.5, 2.0] {
+                    ui.selectable_value(&mut scale, size, format!("{:.0} %", size * 100.0));
+                }
+            })
+            .response
+            .on_hover_text("Size of text and widgets");
+            if scale != desk.scale {
+                actions.push(Action::Scale(scale));
+            }
+            if ui.selectable_label(desk.panels, "Panels").on_hover_text("Side panels (Tab)").clicked() {
+                actions.push(Action::TogglePanels);
+            }
+        });
+    });
+    ui.add_space(2.0);
+}
+
+/// The model of each pane, to be changed while it runs.
+fn models_ui(ui: &mut egui::Ui, data: &Data, actions: &mut Vec<Action>) {
+    for (pane, shown) in data.panes.iter().enumerate() {
+        let mut model = shown.model;
+        egui::ComboBox::from_id_salt(("model", pane)).selected_text(theme::model_title(model)).show_ui(
+            ui,
+            |ui| {
+                for one in Model::ALL {
+                    ui.selectable_value(&mut model, one, theme::model_title(one))
+                        .on_hover_text(theme::model_hint(one));
+                }
+            },
+        );
+        if model != shown.model {
+            actions.push(Action::Model(pane, model));
+        }
+        if pane + 1 < data.panes.len() {
+            ui.label("against");
+        }
+    }
+}
+
+fn left_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<Action>) {
+    ui.add_space(4.0);
+    ui.horizontal(|ui| {
+        for (tab, name) in
+            [(LeftTab::Scenes, "Scenes"), (LeftTab::Parameters, "Parameters"), (LeftTab::Layers, "Layers")]
+        {
+            ui.selectable_value(&mut desk.left, tab, RichText::new(name).strong());
+        }
+    });
+    ui.separator();
+    egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| match desk.left {
+        LeftTab::Scenes => gallery::gallery_ui(ui, data.cards, data.scene, actions),
+        LeftTab::Parameters => {
+            let params = data.panes.iter().find_map(|pane| pane.snapshot.as_ref()).map(|s| &s.params);
+            parameters::parameters_ui(ui, params, &mut desk.advanced, actions);
+        }
+        LeftTab::Layers => layers::layers_ui(ui, desk, data, actions),
+    });
+}
+
+fn right_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<Action>) {
+    ui.add_space(4.0);
+    ui.horizontal(|ui| {
+        let trapped = data.bubbles.iter().filter(|row| row.trapped).count();
+        for (tab, name) in [
+            (RightTab::Statistics, "Statistics".to_owned()),
+            (RightTab::Bubbles, format!("Bubbles ({trapped})")),
+        ] {
+            ui.selectable_value(&mut desk.right, tab, RichText::new(name).strong());
+        }
+    });
+    ui.separator();
+    match desk.right {
+        RightTab::Statistics => {
+            egui::ScrollArea::vertical()
+                .auto_shrink(false)
+                .show(ui, |ui| statistics::statistics_ui(ui, data));
+        }
+        RightTab::Bubbles => bubbles::bubbles_ui(ui, desk, data, actions),
+    }
+}

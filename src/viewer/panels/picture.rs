@@ -1,0 +1,238 @@
+//! The pictures of the simulations, with captions, labels, legends and meters; and the mouse on them.
+
+use bevy::prelude::{Rect as Area, Vec2, Vec3};
+use bevy_egui::egui::{self, Align2, Color32, CornerRadius, FontId, Pos2, Rect, Sense, Stroke, vec2};
+
+use super::meter::{meters_ui, volume_text};
+use super::{Action, BubbleRow, Data};
+use crate::runner::{Phase, Snapshot};
+use crate::viewer::desk::Desk;
+use crate::viewer::session::Shown;
+use crate::viewer::theme;
+
+/// Height of the strip below a picture.
+const STRIP: f32 = 30.0;
+/// Between two pictures.
+const GAP: f32 = 3.0;
+/// Labels drawn at most: more would hide the picture.
+const LABELS: usize = 8;
+/// A bubble that holds less of the trapped air than this is not worth a label.
+const LABEL_SHARE: f64 = 0.03;
+
+/// All panes side by side, in what the panels leave free.
+pub fn pictures_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<Action>) {
+    let frame = egui::Frame::new().fill(theme::page(desk.dark));
+    desk.pictures.clear();
+    egui::CentralPanel::default().frame(frame).show(ui, |ui| {
+        let all = ui.max_rect();
+        let stage = data.panes.iter().find_map(|pane| pane.snapshot.as_ref()).map(|snapshot| &snapshot.stage);
+        let shape =
+            stage.filter(|stage| stage.dimension == 2).map_or(1.0, |stage| stage.size[0] / stage.size[1]);
+        for (pane, shown) in data.panes.iter().enumerate() {
+            let whole = place(all, pane, data.panes.len(), shape);
+            let strip = if whole.height() > 140.0 && !desk.plain { STRIP } else { 0.0 };
+            let picture = Rect::from_min_max(whole.min, whole.max - vec2(0.0, strip));
+            let corner = |at: Pos2| Vec2::new(at.x, at.y);
+            desk.pictures.push(Area { min: corner(picture.min), max: corner(picture.max) });
+            picture_ui(ui, picture, pane, shown, desk, data, actions);
+            if strip > 0.0 {
+                let strip = Rect::from_min_max(Pos2::new(whole.left(), picture.bottom()), whole.max);
+                ui.painter().rect_filled(strip, 0.0, ui.visuals().panel_fill);
+                let inner = strip.shrink2(vec2(10.0, 3.0));
+                ui.scope_builder(egui::UiBuilder::new().max_rect(inner), |ui| meters_ui(ui, shown));
+            }
+        }
+    });
+}
+
+/// The part of an area that belongs to a pane: side by side, or one above the other when the scene is so wide that
+/// it is larger then.
+fn place(all: Rect, pane: usize, count: usize, shape: f32) -> Rect {
+    let share = |length: f32| ((length - GAP * (count - 1) as f32) / count as f32).max(1.0);
+    let beside = vec2(share(all.width()), all.height().max(1.0));
+    let below = vec2(all.width().max(1.0), share(all.height()));
+    let height = |size: egui::Vec2| (size.y - STRIP).min(size.x / shape);
+    if height(below) > height(beside) {
+        Rect::from_min_size(all.min + vec2(0.0, (below.y + GAP) * pane as f32), below)
+    } else {
+        Rect::from_min_size(all.min + vec2((beside.x + GAP) * pane as f32, 0.0), beside)
+    }
+}
+
+fn picture_ui(
+    ui: &mut egui::Ui,
+    rect: Rect,
+    pane: usize,
+    shown: &Shown,
+    desk: &Desk,
+    data: &Data,
+    actions: &mut Vec<Action>,
+) {
+    if let Some(&texture) = data.pictures.get(pane).filter(|_| shown.snapshot.is_some()) {
+        let whole = Rect::from_min_max(Pos2::ZERO, Pos2::new(1.0, 1.0));
+        ui.painter().image(texture, rect, whole, Color32::WHITE);
+    }
+    if desk.plain {
+        return;
+    }
+    let response = ui.interact(rect, ui.id().with(("picture", pane)), Sense::click_and_drag());
+    mouse(ui, &response, rect, pane, data, actions);
+    let painter = ui.painter().with_clip_rect(rect);
+    if let Some(snapshot) = &shown.snapshot {
+        if desk.layers & theme::OUTLINES != 0 {
+            labels(&painter, rect, pane, snapshot, desk, data);
+        }
+        legend(&painter, rect, snapshot, desk);
+    }
+    caption(&painter, rect, shown, desk, data);
+}
+
+/// Drags turn or shift the view, scrolling zooms, a click selects.
+fn mouse(
+    ui: &egui::Ui,
+    response: &egui::Response,
+    rect: Rect,
+    pane: usize,
+    data: &Data,
+    actions: &mut Vec<Action>,
+) {
+    let height = rect.height().max(1.0);
+    let share =
+        |at: Pos2| Vec2::new((at.x - rect.left()) / rect.width().max(1.0), (at.y - rect.top()) / height);
+    let drag = response.drag_delta() / height;
+    let shift = ui.input(|input| input.modifiers.shift);
+    let turn = data.eye.dimension == 3 && response.dragged_by(egui::PointerButton::Primary) && !shift;
+    if turn {
+        actions.push(Action::Orbit(3.2 * drag.x, 3.2 * drag.y));
+    } else if drag != egui::Vec2::ZERO {
+        actions.push(Action::Pan(drag.x, drag.y));
+    }
+    if let Some(at) = response.hover_pos() {
+        let (scroll, pinch) = ui.input(|input| (input.smooth_scroll_delta().y, input.zoom_delta()));
+        let factor = (-scroll * 0.0022).exp() / pinch;
+        if (factor - 1.0).abs() > 1e-4 {
+            actions.push(Action::Zoom(factor, pane, share(at)));
+        }
+    }
+    if response.double_clicked() {
+        actions.push(Action::FrameAll);
+    } else if let Some(at) = response.interact_pointer_pos().filter(|_| response.clicked()) {
+        actions.push(Action::Pick(pane, share(at)));
+    }
+}
+
+/// Number and volume beside the largest bubbles.
+fn labels(painter: &egui::Painter, rect: Rect, pane: usize, snapshot: &Snapshot, desk: &Desk, data: &Data) {
+    let mut rows: Vec<&BubbleRow> =
+        data.bubbles.iter().filter(|row| row.key.0 == pane && row.trapped).collect();
+    rows.sort_by(|a, b| b.report.volume.total_cmp(&a.report.volume));
+    let least = LABEL_SHARE * snapshot.trapped_air()[0];
+    let aspect = rect.width() / rect.height().max(1.0);
+    for row in rows.into_iter().take(LABELS) {
+        let chosen = desk.selected == Some(row.key);
+        if row.report.volume < least && !chosen {
+            continue;
+        }
+        let at = |axis: usize| row.report.centroid.get(axis).copied().unwrap_or(0.0) as f32;
+        let Some(place) = data.eye.project(Vec3::new(at(0), at(1), at(2)), aspect) else { continue };
+        let place = rect.min + vec2(place.x * rect.width(), place.y * rect.height());
+        // In space the bubble itself is worth seeing: the label stands above it.
+        let above = if data.eye.dimension == 3 { 0.62 * f64::cbrt(row.report.volume) as f32 } else { 0.0 };
+        let top = data.eye.project(Vec3::new(at(0), at(1) + above, at(2)), aspect);
+        let lift = top.map_or(0.0, |top| top.y * rect.height() - (place.y - rect.top()));
+        let place = place + vec2(0.0, lift - if above > 0.0 { 8.0 } else { 0.0 });
+        let text = format!("{}  {}", row.key.1, volume_text(row.report.volume, snapshot.stage.dimension));
+        let font = FontId::proportional(if chosen { 13.5 } else { 11.5 });
+        let ink = if desk.dark { Color32::WHITE } else { Color32::from_gray(25) };
+        let galley = painter.layout_no_wrap(text, font, ink);
+        let back = Rect::from_center_size(place, galley.size() + vec2(10.0, 4.0));
+        let fill = if desk.dark { Color32::from_black_alpha(130) } else { Color32::from_white_alpha(170) };
+        painter.rect_filled(back, 6.0, fill);
+        let width = if chosen { 2.0 } else { 1.0 };
+        let stroke = Stroke::new(width, theme::bubble_colour(row.key.1));
+        painter.rect_stroke(back, 6.0, stroke, egui::StrokeKind::Inside);
+        painter.galley(back.center() - galley.size() / 2.0, galley, ink);
+    }
+}
+
+/// The scale of the field that is shown.
+fn legend(painter: &egui::Painter, rect: Rect, snapshot: &Snapshot, desk: &Desk) {
+    let [pressure, divergence] = theme::scales(&snapshot.stage, &snapshot.params);
+    type Scale = (&'static str, [String; 3], fn(f32) -> Color32);
+    let scale: Scale = if desk.layers & theme::PRESSURE != 0 {
+        let words = |share: f32| format!("{}", (share * pressure).round());
+        ("pressure, Pa", [words(0.0), words(0.5), words(1.0)], theme::sequential)
+    } else if desk.layers & theme::DIVERGENCE != 0 {
+        let words = |share: f32| format!("{:+.1}", share * divergence);
+        ("divergence, 1/s", [words(-1.0), "0".into(), words(1.0)], |t| theme::diverging(2.0 * t - 1.0))
+    } else {
+        return;
+    };
+    let (title, marks, colour) = scale;
+    let size = vec2(150.0_f32.min(rect.width() * 0.6), 10.0);
+    let bar = Rect::from_min_size(Pos2::new(rect.right() - size.x - 18.0, rect.bottom() - 34.0), size);
+    let ink = if desk.dark { Color32::from_gray(225) } else { Color32::from_gray(30) };
+    let back = bar.expand2(vec2(12.0, 20.0));
+    let fill = if desk.dark { Color32::from_black_alpha(140) } else { Color32::from_white_alpha(190) };
+    painter.rect_filled(back, 6.0, fill);
+    const PARTS: usize = 48;
+    for part in 0..PARTS {
+        let x = |k: usize| bar.left() + bar.width() * k as f32 / PARTS as f32;
+        let piece =
+            Rect::from_min_max(Pos2::new(x(part), bar.top()), Pos2::new(x(part + 1) + 0.5, bar.bottom()));
+        painter.rect_filled(piece, CornerRadius::ZERO, colour((part as f32 + 0.5) / PARTS as f32));
+    }
+    painter.text(
+        bar.center_top() - vec2(0.0, 3.0),
+        Align2::CENTER_BOTTOM,
+        title,
+        FontId::proportional(11.0),
+        ink,
+    );
+    let anchors = [Align2::LEFT_TOP, Align2::CENTER_TOP, Align2::RIGHT_TOP];
+    for ((k, mark), anchor) in marks.into_iter().enumerate().zip(anchors) {
+        let x = bar.left() + bar.width() * k as f32 / 2.0;
+        painter.text(Pos2::new(x, bar.bottom() + 2.0), anchor, mark, FontId::monospace(10.5), ink);
+    }
+}
+
+/// The model's name, and what the simulation says.
+fn caption(painter: &egui::Painter, rect: Rect, shown: &Shown, desk: &Desk, data: &Data) {
+    if rect.width() < 120.0 || rect.height() < 80.0 {
+        return;
+    }
+    let ink = if desk.dark { Color32::from_gray(238) } else { Color32::from_gray(24) };
+    let size = (rect.width() / 26.0).clamp(14.0, 26.0).round();
+    let at = rect.min + vec2(14.0, 10.0);
+    let name = theme::model_title(shown.model);
+    let title = painter.layout_no_wrap(name, FontId::proportional(size), ink);
+    let hint = theme::model_hint(shown.model);
+    let below = painter.layout(
+        hint.to_owned(),
+        FontId::proportional(size * 0.58),
+        ink.gamma_multiply(0.85),
+        (rect.width() - 28.0).max(40.0),
+    );
+    let below_at = at + vec2(0.0, title.size().y + 1.0);
+    painter.galley(at, title, ink);
+    painter.galley(below_at, below, ink);
+    if desk.bare
+        && let Some(snapshot) = &shown.snapshot
+    {
+        let time = format!("{:.2} s", snapshot.report.time);
+        let at = rect.right_top() + vec2(-14.0, 12.0);
+        painter.text(at, Align2::RIGHT_TOP, time, FontId::proportional(size * 0.75), ink);
+    }
+    let message = match &shown.phase {
+        Phase::Failed(message) => Some((format!("stopped: {message}"), theme::ALARM)),
+        Phase::Loading if shown.snapshot.is_none() => Some((format!("loading {}…", data.scene), ink)),
+        _ => None,
+    };
+    if let Some((text, colour)) = message {
+        let galley = painter.layout(text, FontId::proportional(14.0), colour, rect.width() * 0.8);
+        let at = rect.center() - galley.size() / 2.0;
+        let fill = if desk.dark { Color32::from_black_alpha(170) } else { Color32::from_white_alpha(210) };
+        painter.rect_filled(Rect::from_min_size(at, galley.size()).expand(8.0), 6.0, fill);
+        painter.galley(at, galley, colour);
+    }
+}

@@ -1,0 +1,217 @@
+//! The materials of the stage: one type for everything that looks at the fields, one for particles and arrows.
+
+use bevy::mesh::MeshVertexBufferLayoutRef;
+use bevy::pbr::{MaterialPipeline, MaterialPipelineKey};
+use bevy::prelude::*;
+use bevy::render::render_resource::{
+    AsBindGroup, CompareFunction, Face, RenderPipelineDescriptor, ShaderType, SpecializedMeshPipelineError,
+};
+use bevy::shader::{ShaderRef, load_shader_library};
+
+/// What a thing on the stage is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Part {
+    /// The whole picture of a 2D scene.
+    Flat,
+    /// Layers on a slice through a 3D scene.
+    Slice,
+    /// The liquid's surface.
+    Water,
+    /// Where the cut plane opens the liquid.
+    Cap,
+    /// The floor around the tank.
+    Ground,
+    /// Opaque bodies.
+    Solid,
+    /// Containers and tank walls.
+    Glass,
+}
+
+impl Part {
+    fn definition(self) -> &'static str {
+        match self {
+            Part::Flat => "FLAT",
+            Part::Slice => "SLICE",
+            Part::Water => "WATER",
+            Part::Cap => "CAP",
+            Part::Ground => "GROUND",
+            Part::Solid => "SOLID",
+            Part::Glass => "GLASS",
+        }
+    }
+}
+
+/// How many colours bubbles have.
+pub const TINTS: usize = 64;
+
+/// The numbers that the shaders see; `stage.wgsl` explains them.
+#[derive(Clone, Copy, Debug, PartialEq, ShaderType)]
+pub struct Look {
+    /// Size of the domain, and the cell width, metres.
+    pub size: Vec4,
+    /// Cells along each axis, and the dimension.
+    pub cells: Vec4,
+    /// Corners of the solids' field, and the steps of a ray.
+    pub corners: Vec4,
+    /// Axis and place of the cut, whether it cuts, and the fast speed.
+    pub cut: Vec4,
+    /// Scales of pressure and divergence, time, dark theme.
+    pub scales: Vec4,
+    /// Layers, selected region, bubbles, open sides.
+    pub layers: UVec4,
+    /// A solid's own colour.
+    pub colour: Vec4,
+    /// Bubble colours.
+    pub tints: [Vec4; TINTS],
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Look {
+            size: Vec4::ONE,
+            cells: Vec4::ONE,
+            corners: Vec4::ONE,
+            cut: Vec4::ONE,
+            scales: Vec4::ONE,
+            layers: UVec4::ZERO,
+            colour: Vec4::ONE,
+            tints: [Vec4::ZERO; TINTS],
+        }
+    }
+}
+
+/// A thing that looks at the fields of a snapshot.
+#[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
+#[bind_group_data(Part)]
+pub struct StageMaterial {
+    /// Numbers.
+    #[uniform(0)]
+    pub look: Look,
+    /// The liquid's signed distance.
+    #[texture(1, dimension = "3d")]
+    #[sampler(2)]
+    pub distance: Handle<Image>,
+    /// Regions.
+    #[texture(3, dimension = "3d", sample_type = "u_int")]
+    pub region: Handle<Image>,
+    /// Velocity.
+    #[texture(4, dimension = "3d")]
+    pub velocity: Handle<Image>,
+    /// Pressure and divergence.
+    #[texture(5, dimension = "3d")]
+    pub scalars: Handle<Image>,
+    /// The solids' signed distance.
+    #[texture(6, dimension = "3d")]
+    pub solids: Handle<Image>,
+    /// What it is.
+    pub part: Part,
+}
+
+impl From<&StageMaterial> for Part {
+    fn from(material: &StageMaterial) -> Self {
+        material.part
+    }
+}
+
+impl Material for StageMaterial {
+    fn fragment_shader() -> ShaderRef {
+        "embedded://glug/viewer/stage/shaders/part.wgsl".into()
+    }
+
+    fn alpha_mode(&self) -> AlphaMode {
+        match self.part {
+            Part::Slice | Part::Glass => AlphaMode::Blend,
+            _ => AlphaMode::Opaque,
+        }
+    }
+
+    fn reads_view_transmission_texture(&self) -> bool {
+        matches!(self.part, Part::Water | Part::Cap)
+    }
+
+    fn enable_prepass() -> bool {
+        false
+    }
+
+    fn enable_shadows() -> bool {
+        false
+    }
+
+    fn specialize(
+        _: &MaterialPipeline,
+        descriptor: &mut RenderPipelineDescriptor,
+        _: &MeshVertexBufferLayoutRef,
+        key: MaterialPipelineKey<Self>,
+    ) -> Result<(), SpecializedMeshPipelineError> {
+        let part = key.bind_group_data;
+        if let Some(fragment) = &mut descriptor.fragment {
+            fragment.shader_defs.push(part.definition().into());
+        }
+        // Solids are seen from inside where the cut opens them; panes of glass from both sides.
+        descriptor.primitive.cull_mode = (part == Part::Water).then_some(Face::Back);
+        Ok(())
+    }
+}
+
+/// Particles or arrows.
+#[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
+pub struct MarkMaterial {
+    /// Radius of a particle in metres, and how opaque marks are.
+    #[uniform(0)]
+    pub size: Vec4,
+}
+
+impl Material for MarkMaterial {
+    fn vertex_shader() -> ShaderRef {
+        "embedded://glug/viewer/stage/shaders/marks.wgsl".into()
+    }
+
+    fn fragment_shader() -> ShaderRef {
+        "embedded://glug/viewer/stage/shaders/marks.wgsl".into()
+    }
+
+    fn alpha_mode(&self) -> AlphaMode {
+        AlphaMode::Blend
+    }
+
+    fn enable_prepass() -> bool {
+        false
+    }
+
+    fn enable_shadows() -> bool {
+        false
+    }
+
+    fn specialize(
+        _: &MaterialPipeline,
+        descriptor: &mut RenderPipelineDescriptor,
+        _: &MeshVertexBufferLayoutRef,
+        _: MaterialPipelineKey<Self>,
+    ) -> Result<(), SpecializedMeshPipelineError> {
+        descriptor.primitive.cull_mode = None;
+        if let Some(depth) = &mut descriptor.depth_stencil {
+            // The water's surface would hide what is inside it.
+            depth.depth_compare = Some(CompareFunction::Always);
+            depth.depth_write_enabled = Some(false);
+        }
+        Ok(())
+    }
+}
+
+/// Brings the materials and their shaders, which are part of the program.
+pub struct MaterialsPlugin;
+
+impl Plugin for MaterialsPlugin {
+    fn build(&self, app: &mut App) {
+        load_shader_library!(app, "shaders/stage.wgsl");
+        load_shader_library!(app, "shaders/flat.wgsl");
+        load_shader_library!(app, "shaders/water.wgsl");
+        bevy::asset::embedded_asset!(app, "shaders/part.wgsl");
+        bevy::asset::embedded_asset!(app, "shaders/marks.wgsl");
+        app.add_plugins((
+            MaterialPlugin::<StageMaterial>::default(),
+            MaterialPlugin::<MarkMaterial>::default(),
+        ));
+    }
+}

@@ -1,0 +1,11 @@
+//! The picture: what stands on the stage, from where it is seen, and how light behaves there.
+
+mod eye;
+mod marks;
+mod material;
+mod pane;
+mod tank;
+
+pub use eye::Eye;
+pub use material::MaterialsPlugin;
+pub use pane::{Choices, Pane, Workshop};

@@ -1,0 +1,35 @@
+//! Tests of the viewer that need no window: panels, entities, command storms, pictures.
+
+mod entities;
+mod panels;
+mod pictures;
+mod storm;
+
+use std::sync::Arc;
+
+use crate::runner::{Exhibit, Snapshot, Stage, Wanted};
+use crate::scene::{self, Overrides};
+use crate::sim::BubbleReport;
+
+/// The first moment of a small 2D scene.
+fn small_snapshot() -> Snapshot {
+    let overrides = Overrides { cells: Some(32), ..Overrides::default() };
+    let scene = scene::load("ball_in_circle_2d", &overrides).expect("a built-in scene");
+    let stage = Arc::new(Stage::of(&scene));
+    let mut exhibit = Exhibit::new(&scene, stage, scene.params().clone(), 1).expect("a simulation");
+    exhibit.snapshot(Wanted::default(), 1.0)
+}
+
+/// A bubble of that number.
+fn bubble(id: u64) -> BubbleReport {
+    BubbleReport {
+        id,
+        volume: 1e-3 * (1.0 + id as f64),
+        rest_volume: 1e-3,
+        centroid: vec![0.5, 0.5],
+        velocity: vec![0.0, 0.1],
+        pressure: 10.0 * id as f64,
+        constrained: true,
+        ..BubbleReport::default()
+    }
+}

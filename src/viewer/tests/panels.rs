@@ -1,0 +1,197 @@
+//! Panels, driven without a window or a graphics card.
+
+use std::sync::Arc;
+
+use bevy_egui::egui::{self, Key};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+
+use super::{bubble, small_snapshot};
+use crate::runner::Phase;
+use crate::sim::{Model, ParamValue};
+use crate::viewer::action::Action;
+use crate::viewer::desk::{Desk, LeftTab, RightTab};
+use crate::viewer::entities::History;
+use crate::viewer::panels::{self, BubbleRow, Data, key_actions};
+use crate::viewer::session::Shown;
+use crate::viewer::stage::Eye;
+use crate::viewer::theme;
+
+/// What a test plays with.
+struct Bench {
+    desk: Desk,
+    panes: Vec<Shown>,
+    rows: Vec<BubbleRow>,
+    actions: Vec<Action>,
+}
+
+impl Bench {
+    fn new(panes: usize) -> Self {
+        let mut snapshot = small_snapshot();
+        snapshot.report.bubbles = vec![bubble(1), bubble(2)];
+        let snapshot = Arc::new(snapshot);
+        let shown = |_| {
+            let mut shown = Shown::new(Model::default());
+            shown.take(Arc::clone(&snapshot));
+            shown.phase = Phase::Paused;
+            shown
+        };
+        let mut history = History::default();
+        (0..20).for_each(|k| history.push([k as f64, 1e-3, 5.0]));
+        let rows = snapshot.report.bubbles.iter().map(|report| BubbleRow {
+            key: (0, report.id),
+            report: report.clone(),
+            history: history.clone(),
+            trapped: true,
+        });
+        Bench {
+            desk: Desk::default(),
+            panes: (0..panes).map(shown).collect(),
+            rows: rows.collect(),
+            actions: Vec::new(),
+        }
+    }
+
+    fn harness(self) -> Harness<'static, Bench> {
+        self.harness_of([1400.0, 860.0])
+    }
+
+    fn harness_of(self, size: [f32; 2]) -> Harness<'static, Bench> {
+        let cards = panels::cards(None);
+        let app = move |ui: &mut egui::Ui, bench: &mut Bench| {
+            let data = Data {
+                panes: &bench.panes,
+                pictures: &[],
+                playing: false,
+                speed: 1.0,
+                scene: "dam_break",
+                bubbles: &bench.rows,
+                cards: &cards,
+                eye: Eye::default(),
+                frame_seconds: 0.016,
+            };
+            bench.actions.extend(key_actions(ui.ctx(), &bench.desk));
+            bench.actions.extend(panels::show(ui, &mut bench.desk, &data));
+        };
+        Harness::builder().with_size(size).build_ui_state(app, self)
+    }
+}
+
+fn has(harness: &Harness<'_, Bench>, wanted: impl Fn(&Action) -> bool) -> bool {
+    harness.state().actions.iter().any(wanted)
+}
+
+#[test]
+fn keys_do_what_the_sheet_says() {
+    type Check = fn(&Action) -> bool;
+    let keys: [(Key, Check); 10] = [
+        (Key::Space, |a| matches!(a, Action::TogglePlay)),
+        (Key::Period, |a| matches!(a, Action::Step)),
+        (Key::R, |a| matches!(a, Action::Reset)),
+        (Key::F, |a| matches!(a, Action::FrameAll)),
+        (Key::B, |a| matches!(a, Action::CycleModel)),
+        (Key::C, |a| matches!(a, Action::ToggleCompare)),
+        (Key::H, |a| matches!(a, Action::ToggleHelp)),
+        (Key::F12, |a| matches!(a, Action::Screenshot)),
+        (Key::Num4, |a| matches!(a, Action::Layer(bit) if *bit == theme::PARTICLES)),
+        (Key::Num9, |a| matches!(a, Action::Layer(bit) if *bit == theme::CUT)),
+    ];
+    for (key, check) in keys {
+        let mut harness = Bench::new(1).harness();
+        harness.run_steps(2);
+        harness.key_press(key);
+        harness.run_steps(2);
+        assert!(has(&harness, check), "{key:?} did nothing");
+        assert_eq!(harness.state().actions.len(), 1, "{key:?} did more than one thing");
+    }
+}
+
+#[test]
+fn a_click_on_a_scene_opens_it() {
+    let mut harness = Bench::new(2).harness();
+    harness.run_steps(2);
+    harness.get_by_label("Open Splash tank").click();
+    harness.run_steps(2);
+    assert!(has(&harness, |action| matches!(action, Action::Load(name) if name == "splash_tank")));
+}
+
+#[test]
+fn the_transport_plays_steps_and_resets() {
+    let mut harness = Bench::new(1).harness();
+    harness.run_steps(2);
+    for label in ["▶", "⏭", "⏮"] {
+        harness.get_by_label(label).click();
+        harness.run_steps(2);
+    }
+    let found: Vec<_> = harness.state().actions.iter().collect();
+    assert!(matches!(found[..], [Action::TogglePlay, Action::Step, Action::Reset]));
+}
+
+#[test]
+fn parameters_say_whether_they_act_at_once_and_go_back() {
+    let mut bench = Bench::new(1);
+    bench.desk.left = LeftTab::Parameters;
+    let snapshot = bench.panes[0].snapshot.take().expect("a snapshot");
+    let mut snapshot = Arc::unwrap_or_clone(snapshot);
+    snapshot.params.gravity = 1.62;
+    bench.panes[0].take(Arc::new(snapshot));
+    let mut harness = bench.harness();
+    harness.run_steps(2);
+    assert!(harness.query_all_by_label("live").count() >= 5);
+    assert_eq!(harness.query_all_by_label("restarts").count(), 1, "seeds per axis");
+    harness.get_by_label("⟲").click();
+    harness.run_steps(2);
+    let back = |action: &Action| matches!(action, Action::Set(info, ParamValue::Number(g)) if info.name == "gravity" && *g == 9.81);
+    assert!(has(&harness, back));
+}
+
+#[test]
+fn a_failure_is_said_and_offers_to_reset() {
+    let mut bench = Bench::new(2);
+    bench.panes[1].phase = Phase::Failed("velocities became non-finite".into());
+    bench.desk.alarm("Free surface stopped: velocities became non-finite");
+    let mut harness = bench.harness();
+    harness.run_steps(2);
+    assert!(harness.query_by_label("stopped").is_some());
+    harness.get_by_label("Reset").click();
+    harness.run_steps(2);
+    assert!(has(&harness, |action| matches!(action, Action::Reset)));
+    assert!(harness.state().desk.toasts.is_empty());
+}
+
+#[test]
+fn the_bubble_table_lists_and_plots() {
+    let mut bench = Bench::new(1);
+    bench.desk.right = RightTab::Bubbles;
+    bench.desk.selected = Some((0, 2));
+    let mut harness = bench.harness();
+    harness.run_steps(3);
+    assert!(harness.query_by_label("Bubble 2").is_some());
+    assert!(harness.query_by_label("volume kept").is_some());
+    assert!(harness.query_by_label("Bubbles (2)").is_some());
+}
+
+#[test]
+fn layers_switch_and_help_opens() {
+    let mut bench = Bench::new(1);
+    bench.desk.left = LeftTab::Layers;
+    bench.desk.help = true;
+    let mut harness = bench.harness();
+    harness.run_steps(2);
+    assert!(harness.query_by_label("one frame").is_some(), "the sheet of keys");
+    harness.state_mut().desk.help = false;
+    harness.run_steps(2);
+    harness.get_by_label("Pressure").click();
+    harness.run_steps(2);
+    assert!(has(&harness, |action| matches!(action, Action::Layer(bit) if *bit == theme::PRESSURE)));
+}
+
+#[test]
+fn a_tiny_window_does_no_harm() {
+    for size in [[200.0, 150.0], [1.0, 1.0], [64.0, 2000.0], [3000.0, 40.0]] {
+        for panes in [0, 1, 2] {
+            let mut harness = Bench::new(panes).harness_of(size);
+            harness.run_steps(3);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Offscreen pictures against stored ones, under whatever Vulkan there is.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use crate::export::Picture;
+use crate::scene::{self, Overrides};
+use crate::viewer::{Desk, Missing, Shoot, ShootError, Studio, theme};
+
+/// Side of the squares whose mean colours are compared: edges may move by a pixel, shapes may not.
+const BLOCK: usize = 8;
+/// Root of the mean squared difference of block colours, out of 255, above which two pictures differ.
+const TOLERANCE: f64 = 7.0;
+
+fn blocks(picture: &Picture) -> Vec<f64> {
+    let (across, down) = (picture.width / BLOCK, picture.height / BLOCK);
+    let mut sums = vec![0.0; 3 * across * down];
+    for y in 0..down * BLOCK {
+        for x in 0..across * BLOCK {
+            for channel in 0..3 {
+                let value = picture.rgb[3 * (y * picture.width + x) + channel] as f64;
+                sums[3 * (y / BLOCK * across + x / BLOCK) + channel] += value / (BLOCK * BLOCK) as f64;
+            }
+        }
+    }
+    sums
+}
+
+fn difference(a: &Picture, b: &Picture) -> f64 {
+    let (a, b) = (blocks(a), blocks(b));
+    (a.iter().zip(&b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>() / a.len().max(1) as f64).sqrt()
+}
+
+fn stored(path: &Path) -> Option<Picture> {
+    let file = std::io::BufReader::new(std::fs::File::open(path).ok()?);
+    let mut reader = png::Decoder::new(file).read_info().ok()?;
+    let mut rgb = vec![0; reader.output_buffer_size()?];
+    let info = reader.next_frame(&mut rgb).ok()?;
+    Some(Picture { width: info.width as usize, height: info.height as usize, rgb })
+}
+
+fn shoot(scene: &str, cells: usize, frames: usize, desk: Desk) -> Option<Picture> {
+    let overrides = Overrides { cells: Some(cells), ..Overrides::default() };
+    let scene = scene::load(scene, &overrides).expect("a built-in scene");
+    let models = vec![scene.params().model];
+    let shoot = Shoot { scene, models, size: (480, 320), desk: Desk { bare: true, ..desk }, threads: 2 };
+    let mut studio = match Studio::open(shoot) {
+        Ok(studio) => studio,
+        Err(ShootError::Missing(Missing::Adapter)) => {
+            eprintln!("no Vulkan device: pictures are not compared");
+            return None;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    for _ in 0..frames {
+        assert!(studio.advance(&AtomicBool::new(false)).expect("a frame"));
+    }
+    Some(studio.picture().expect("a picture"))
+}
+
+/// One test for all: every picture needs a renderer of its own, and they share the machine.
+#[test]
+fn pictures_look_like_the_stored_ones() {
+    let dark = Desk { dark: true, ..Desk::default() };
+    let layers = Desk { layers: theme::PRESSURE | theme::ARROWS | 128, ..Desk::default() };
+    let cut = Desk { layers: theme::CUT | theme::PARTICLES, ..Desk::default() };
+    let cases = [
+        ("flat", "ball_in_circle_2d", 64, 18, Desk::default()),
+        ("flat_dark_layers", "ball_in_circle_2d", 64, 18, Desk { dark: true, ..layers }),
+        ("tank", "dam_break", 24, 14, Desk::default()),
+        ("tank_dark", "splash_tank", 24, 6, dark),
+        ("tank_cut", "dam_break", 24, 14, cut),
+        ("glass", "faucet", 32, 20, Desk::default()),
+    ];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pictures");
+    let renew = std::env::var_os("GLUG_RENEW_PICTURES").is_some();
+    let mut wrong = Vec::new();
+    for (name, scene, cells, frames, desk) in cases {
+        let Some(picture) = shoot(scene, cells, frames, desk) else { return };
+        let path = folder.join(format!("{name}.png"));
+        if renew {
+            std::fs::create_dir_all(&folder).expect("a folder");
+            let mut file = std::fs::File::create(&path).expect("a file");
+            picture.write_png(&mut file).expect("written");
+            continue;
+        }
+        let Some(expected) = stored(&path) else {
+            wrong.push(format!("{name}: {} is missing", path.display()));
+            continue;
+        };
+        let off = difference(&picture, &expected);
+        if off > TOLERANCE {
+            wrong.push(format!("{name}: off by {off:.1}"));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "pictures changed (GLUG_RENEW_PICTURES=1 stores them anew):\n{}",
+        wrong.join("\n")
+    );
+}

@@ -1,0 +1,202 @@
+//! Workers under fire: random commands, panics, bad scenes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::math::hash_unit;
+use crate::runner::{Command, Pace, Phase, Snapshot, Wanted, Worker};
+use crate::scene::Overrides;
+use crate::sim::{Model, ParamKind, ParamValue, params_table};
+
+const SCENES: [&str; 4] = ["dam_break_2d", "ball_in_circle_2d", "vortex_box_2d", "dam_break"];
+
+fn load(scene: &str) -> Command {
+    let overrides =
+        Overrides { cells: Some(if scene.ends_with("2d") { 24 } else { 12 }), ..Overrides::default() };
+    Command::Load { scene: scene.to_owned(), overrides }
+}
+
+fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(value) = found() {
+            return value;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn worker() -> Worker {
+    Worker::start(1, &Arc::new(Pace::default())).expect("a thread")
+}
+
+fn after(worker: &Worker, accept: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+    wait_for("a snapshot", || worker.newest().filter(|snapshot| accept(snapshot)))
+}
+
+#[test]
+fn ten_thousand_random_commands_end_in_a_running_simulation() {
+    let pace = Arc::new(Pace::default());
+    let workers = [(); 2].map(|()| Worker::start(1, &pace).expect("a thread"));
+    let mut dice = (1000..).map(hash_unit);
+    let mut roll = move |sides: usize| (dice.next().unwrap_or(0.0) * sides as f32) as usize % sides;
+    workers.iter().for_each(|worker| worker.send(load(SCENES[0])));
+    for round in 0..10_000 {
+        let command = match roll(100) {
+            0 => load(SCENES[roll(SCENES.len())]),
+            1 => load("no_such_scene"),
+            2..=4 => Command::Reset,
+            5..=14 => Command::Play,
+            15..=24 => Command::Pause,
+            25..=44 => Command::Step,
+            45..=49 => Command::Speed([0.1, 1.0, 4.0][roll(3)]),
+            50..=54 => Command::Wanted(Wanted {
+                velocity: roll(2) == 0,
+                scalars: roll(2) == 0,
+                particles: roll(2) == 0,
+            }),
+            55..=59 => Command::Model(Model::ALL[roll(Model::ALL.len())]),
+            _ => {
+                let info = &params_table()[roll(params_table().len())];
+                let share = roll(1000) as f64 / 999.0;
+                Command::Set(
+                    info,
+                    match info.kind {
+                        ParamKind::Number { min, max } => ParamValue::Number(min + share * (max - min)),
+                        ParamKind::Whole { min, max } => {
+                            ParamValue::Number((min as f64 + share * (max - min) as f64).round())
+                        }
+                        ParamKind::Switch => ParamValue::Switch(roll(2) == 0),
+                        ParamKind::Choice(names) => ParamValue::Choice(names[roll(names.len())]),
+                    },
+                )
+            }
+        };
+        // Most commands go to both, as in the window; some to one alone.
+        let both = roll(4) != 0;
+        workers[0].send(command.clone());
+        if both {
+            workers[1].send(command);
+        }
+        if round % 500 == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    for worker in &workers {
+        worker.send(load(SCENES[1]));
+        worker.send(Command::Speed(4.0));
+        worker.send(Command::Play);
+    }
+    for worker in &workers {
+        let snapshot = after(worker, |s| s.stage.name == SCENES[1] && s.report.frame >= 3);
+        assert!(snapshot.report.liquid.volume > 0.0);
+        assert_eq!(*worker.phase(), Phase::Playing);
+    }
+}
+
+#[test]
+fn a_panic_stops_one_simulation_and_a_reset_brings_it_back() {
+    let worker = worker();
+    worker.send(load("dam_break_2d"));
+    worker.send(Command::Play);
+    let before = after(&worker, |s| s.report.frame >= 1);
+    worker.send(Command::Panic);
+    let message = wait_for("a failure", || match &*worker.phase() {
+        Phase::Failed(message) => Some(message.clone()),
+        _ => None,
+    });
+    assert!(message.contains("on request"), "{message}");
+    assert!(worker.newest().is_some(), "the last good picture stays");
+    worker.send(Command::Reset);
+    worker.send(Command::Play);
+    let again = after(&worker, |s| s.run > before.run && s.report.frame >= 1);
+    assert!(again.report.frame < 1000);
+}
+
+#[test]
+fn a_scene_that_cannot_be_read_is_reported_and_the_picture_stays() {
+    let worker = worker();
+    worker.send(load("dam_break_2d"));
+    after(&worker, |_| true);
+    worker.send(load("no_such_scene"));
+    wait_for("a failure", || {
+        matches!(&*worker.phase(), Phase::Failed(text) if text.contains("no_such")).then_some(())
+    });
+    assert_eq!(worker.newest().expect("still there").stage.name, "dam_break_2d");
+}
+
+#[test]
+fn a_changed_parameter_counts_from_the_next_step_on() {
+    let worker = worker();
+    worker.send(load("dam_break_2d"));
+    let start = after(&worker, |_| true);
+    assert_eq!(start.report.frame, 0);
+    let gravity = crate::sim::param("gravity").expect("a parameter");
+    worker.send(Command::Set(gravity, ParamValue::Number(0.0)));
+    worker.send(Command::Step);
+    let next = after(&worker, |s| s.report.frame == 1);
+    assert_eq!(next.params.gravity, 0.0);
+    assert!(next.report.liquid.max_speed < 1e-6, "without gravity nothing falls");
+    // One that is not live starts the scene again, with the others as they were.
+    let seeds = crate::sim::param("seeds_per_axis").expect("a parameter");
+    worker.send(Command::Set(seeds, ParamValue::Number(3.0)));
+    let again = after(&worker, |s| s.run > next.run);
+    assert_eq!((again.report.frame, again.params.seeds_per_axis, again.params.gravity), (0, 3, 0.0));
+    assert!(again.report.particles > start.report.particles);
+}
+
+#[test]
+fn a_step_is_one_frame_and_a_pause_is_a_pause() {
+    let worker = worker();
+    worker.send(load("ball_in_circle_2d"));
+    after(&worker, |_| true);
+    for frame in 1..=3 {
+        worker.send(Command::Step);
+        after(&worker, |s| s.report.frame == frame);
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(worker.newest().map(|s| s.report.frame), Some(3));
+    assert_eq!(*worker.phase(), Phase::Paused);
+}
+
+#[test]
+fn two_simulations_on_one_clock_stay_together() {
+    let pace = Arc::new(Pace::default());
+    let workers = [(); 2].map(|()| Worker::start(1, &pace).expect("a thread"));
+    for worker in &workers {
+        worker.send(load("ball_in_circle_2d"));
+        worker.send(Command::Speed(4.0));
+        worker.send(Command::Play);
+    }
+    let start = Instant::now();
+    wait_for("forty frames", || {
+        let frames = [0, 1].map(|k| workers[k].newest().map_or(0, |s| s.report.frame as i64));
+        assert!(
+            (frames[0] - frames[1]).abs() <= 4 || start.elapsed() < Duration::from_millis(500),
+            "{frames:?}"
+        );
+        (frames[0].min(frames[1]) >= 40).then_some(())
+    });
+    workers.iter().for_each(|worker| worker.send(Command::Pause));
+    wait_for("both at the same frame", || {
+        let frames = [0, 1].map(|k| workers[k].newest().map_or(0, |s| s.report.frame));
+        (frames[0] == frames[1]).then_some(())
+    });
+}
+
+/// Prints the figures; they mean something on an idle machine only.
+#[test]
+#[ignore = "measures"]
+fn how_long_from_reset_to_the_first_picture() {
+    for scene in crate::scene::library() {
+        let worker = Worker::start(2, &Arc::new(Pace::default())).expect("a thread");
+        worker.send(Command::Load { scene: scene.name.to_owned(), overrides: Overrides::default() });
+        worker.send(Command::Play);
+        let before = after(&worker, |s| s.report.frame >= 2);
+        let start = Instant::now();
+        worker.send(Command::Reset);
+        after(&worker, |s| s.run > before.run);
+        println!("{:20} {:.3} s", scene.name, start.elapsed().as_secs_f64());
+    }
+}

@@ -1,0 +1,245 @@
+//! Colours, names and scales: one place for everything that must look the same in pictures, panels and legends.
+
+use bevy::color::ColorToPacked;
+use bevy::prelude::{Color, LinearRgba, Vec3, Vec4};
+use bevy_egui::egui::{self, Color32, Stroke, Visuals};
+
+use crate::runner::Stage;
+use crate::sim::{Model, Params};
+
+/// A layer that can be switched on and off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Its bit; the shaders know the same ones.
+    pub bit: u32,
+    /// Its name.
+    pub name: &'static str,
+    /// What it shows.
+    pub hint: &'static str,
+}
+
+/// Bit of the particles.
+pub const PARTICLES: u32 = 8;
+/// Bit of the arrows.
+pub const ARROWS: u32 = 16;
+/// Bit of the pressure slice.
+pub const PRESSURE: u32 = 32;
+/// Bit of the divergence slice.
+pub const DIVERGENCE: u32 = 64;
+/// Bit of the cut.
+pub const CUT: u32 = 256;
+/// Bit of the bubbles' labels.
+pub const OUTLINES: u32 = 2;
+/// Layers drawn on a slice in 3D.
+pub const SLICE_LAYERS: u32 = 4 | PRESSURE | DIVERGENCE | 128;
+/// What is on at the start.
+pub const FIRST_LAYERS: u32 = 1 | OUTLINES;
+
+/// All layers, in the order of their keys 1 to 9.
+pub const LAYERS: [Layer; 9] = [
+    Layer {
+        bit: 1,
+        name: "Bubble colours",
+        hint: "Every trapped bubble has a colour of its own, which it keeps.",
+    },
+    Layer { bit: OUTLINES, name: "Bubble labels", hint: "Outlines with number and volume." },
+    Layer {
+        bit: 4,
+        name: "Regions",
+        hint: "What the solver takes each cell for: liquid, air, solid, bubble.",
+    },
+    Layer {
+        bit: PARTICLES,
+        name: "Particles",
+        hint: "The particles that carry the liquid; warm colours are fast.",
+    },
+    Layer { bit: ARROWS, name: "Velocity", hint: "Arrows along the flow." },
+    Layer { bit: PRESSURE, name: "Pressure", hint: "Pressure in the liquid, on a slice in 3D." },
+    Layer { bit: DIVERGENCE, name: "Divergence", hint: "Where the liquid expands (red) or shrinks (blue)." },
+    Layer { bit: 128, name: "Grid", hint: "Lines between cells, when they are large enough to see." },
+    Layer {
+        bit: CUT,
+        name: "Cutaway",
+        hint: "Takes the front of a 3D scene away; drag the slider or use Q and E.",
+    },
+];
+
+/// What a model is called on screen.
+pub fn model_title(model: Model) -> String {
+    match model.name() {
+        "free-surface" => "Free surface".into(),
+        "constraint" => "Constraint bubbles".into(),
+        other => {
+            let mut words = other.replace('-', " ");
+            if let Some(first) = words.get_mut(..1) {
+                first.make_ascii_uppercase();
+            }
+            words
+        }
+    }
+}
+
+/// What a model does, for people who do not solve equations.
+pub fn model_hint(model: Model) -> &'static str {
+    match model.name() {
+        "free-surface" => "Air is nothing: trapped bubbles collapse.",
+        "constraint" => "Trapped air keeps its volume: bubbles push back and rise.",
+        "two-phase" => "Air is a light fluid of its own: the reference, and slow.",
+        "affine-bubbles" => "Large bubbles move as whole bodies of air.",
+        "affine-tiles" => "Deep water is solved in large tiles.",
+        _ => "",
+    }
+}
+
+fn linear(r: f32, g: f32, b: f32) -> Vec3 {
+    let LinearRgba { red, green, blue, .. } = Color::srgb(r, g, b).to_linear();
+    Vec3::new(red, green, blue)
+}
+
+/// A bubble's colour: soft, and different from its neighbours' numbers.
+pub fn bubble_srgb(id: u64) -> [f32; 3] {
+    // Steps of the golden ratio around the circle of hues never come back to the same place.
+    let hue = (id as f64 * 0.618_033_988_75 + 0.08).fract() as f32;
+    let level = 0.5 + 0.08 * ((id % 3) as f32 - 1.0);
+    let channel = |shift: f32| {
+        let angle = (hue + shift) * std::f32::consts::TAU;
+        (level + 0.16 + 0.30 * angle.cos()).clamp(0.0, 1.0)
+    };
+    [channel(0.0), channel(-1.0 / 3.0), channel(1.0 / 3.0)]
+}
+
+/// The same for shaders.
+pub fn bubble_linear(id: u64) -> Vec3 {
+    let [r, g, b] = bubble_srgb(id);
+    linear(r, g, b)
+}
+
+/// The same for panels.
+pub fn bubble_colour(id: u64) -> Color32 {
+    let [r, g, b] = bubble_srgb(id).map(|channel| (channel * 255.0) as u8);
+    Color32::from_rgb(r, g, b)
+}
+
+/// Colours of opaque bodies: fired clay, brass, slate.
+pub fn solid_colour(index: usize) -> Vec4 {
+    let colours = [[0.76, 0.50, 0.38], [0.78, 0.68, 0.45], [0.45, 0.52, 0.58], [0.62, 0.58, 0.66]];
+    let [r, g, b] = colours[index % colours.len()];
+    linear(r, g, b).extend(1.0)
+}
+
+/// The page behind everything; the shaders know the same colour.
+pub fn backdrop(dark: bool) -> Color {
+    if dark { Color::linear_rgb(0.0196, 0.0232, 0.0296) } else { Color::linear_rgb(0.775, 0.812, 0.845) }
+}
+
+/// The page as panels see it.
+pub fn page(dark: bool) -> Color32 {
+    let [r, g, b] = backdrop(dark).to_srgba().to_u8_array_no_alpha();
+    Color32::from_rgb(r, g, b)
+}
+
+/// The ends of the scales for pressure (Pa) and divergence (1/s): they stay while the scene does.
+pub fn scales(stage: &Stage, params: &Params) -> [f32; 2] {
+    let column = params.density as f32 * params.gravity.max(0.1) as f32 * stage.size[1];
+    [round_up(column), 1.0]
+}
+
+/// The next of 1, 2, 5, 10, 20, …
+pub fn round_up(value: f32) -> f32 {
+    let power = 10f32.powf(value.max(1e-30).log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= value * 0.999);
+    step.unwrap_or(10.0) * power
+}
+
+/// The pressure scale, as in the shaders.
+pub fn sequential(value: f32) -> Color32 {
+    let stops = [[0.267, 0.005, 0.329], [0.190, 0.407, 0.556], [0.208, 0.719, 0.473], [0.993, 0.906, 0.144]];
+    let smooth = |low: f32, high: f32| {
+        let t = ((value - low) / (high - low)).clamp(0.0, 1.0);
+        t * t * (3.0 - 2.0 * t)
+    };
+    let mix =
+        |a: [f32; 3], b: [f32; 3], t: f32| std::array::from_fn::<f32, 3, _>(|k| a[k] + (b[k] - a[k]) * t);
+    let low = mix(stops[0], stops[1], smooth(0.0, 0.34));
+    let high = mix(stops[2], stops[3], smooth(0.64, 1.0));
+    colour(mix(low, high, smooth(0.28, 0.70)))
+}
+
+/// The divergence scale, as in the shaders; −1 to 1.
+pub fn diverging(value: f32) -> Color32 {
+    let end = if value > 0.0 { [0.74, 0.13, 0.16] } else { [0.13, 0.32, 0.68] };
+    let share = value.abs().min(1.0).sqrt();
+    colour(std::array::from_fn(|k| [0.93, 0.93, 0.92][k] + (end[k] - [0.93, 0.93, 0.92][k]) * share))
+}
+
+fn colour(channels: [f32; 3]) -> Color32 {
+    let [r, g, b] = channels.map(|channel| (channel.clamp(0.0, 1.0) * 255.0).round() as u8);
+    Color32::from_rgb(r, g, b)
+}
+
+/// The colour of liquid in meters and plots.
+pub const LIQUID: Color32 = Color32::from_rgb(52, 132, 214);
+/// The colour of trapped air in meters and plots.
+pub const AIR: Color32 = Color32::from_rgb(235, 156, 62);
+/// Something went wrong.
+pub const ALARM: Color32 = Color32::from_rgb(214, 69, 65);
+
+/// The panels' look.
+pub fn apply(ctx: &egui::Context, dark: bool) {
+    let theme = if dark { egui::Theme::Dark } else { egui::Theme::Light };
+    let mut visuals = if dark { Visuals::dark() } else { Visuals::light() };
+    // The font is thin: pale text would be unreadable on a projector.
+    let ink = if dark { Color32::from_gray(222) } else { Color32::from_gray(22) };
+    visuals.override_text_color = Some(ink);
+    visuals.weak_text_color = Some(if dark { Color32::from_gray(165) } else { Color32::from_gray(92) });
+    let accent = Color32::from_rgb(38, 120, 205);
+    let [panel, faint, line] = if dark {
+        [Color32::from_rgb(30, 33, 39), Color32::from_rgb(38, 42, 49), Color32::from_gray(58)]
+    } else {
+        [Color32::from_rgb(247, 248, 250), Color32::from_rgb(236, 239, 243), Color32::from_gray(208)]
+    };
+    visuals.panel_fill = panel;
+    visuals.window_fill = panel;
+    visuals.faint_bg_color = faint;
+    visuals.extreme_bg_color = if dark { Color32::from_rgb(20, 22, 27) } else { Color32::WHITE };
+    visuals.widgets.noninteractive.bg_stroke = Stroke::new(1.0, line);
+    visuals.selection.bg_fill = if dark { accent } else { Color32::from_rgb(190, 217, 246) };
+    visuals.selection.stroke =
+        Stroke::new(1.0, if dark { Color32::WHITE } else { Color32::from_rgb(12, 62, 120) });
+    visuals.hyperlink_color = accent;
+    visuals.slider_trailing_fill = true;
+    ctx.set_theme(theme);
+    ctx.set_visuals_of(theme, visuals);
+    ctx.all_styles_mut(|style| {
+        style.text_styles.insert(egui::TextStyle::Small, egui::FontId::proportional(11.0));
+        style.text_styles.insert(egui::TextStyle::Body, egui::FontId::proportional(13.5));
+        style.spacing.item_spacing = egui::vec2(7.0, 6.0);
+        style.spacing.button_padding = egui::vec2(8.0, 4.0);
+        style.spacing.slider_width = 120.0;
+        style.interaction.tooltip_delay = 0.35;
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_end_at_round_numbers() {
+        assert_eq!([0.9, 1.0, 1.1, 3.0, 6867.0].map(round_up), [1.0, 1.0, 2.0, 5.0, 10_000.0]);
+    }
+
+    #[test]
+    fn neighbouring_bubbles_have_different_colours() {
+        for id in 0..200 {
+            let (a, b) = (bubble_srgb(id), bubble_srgb(id + 1));
+            let apart: f32 = (0..3).map(|k| (a[k] - b[k]).abs()).sum();
+            assert!(apart > 0.2, "{id}: {a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn models_read_like_words() {
+        assert!(Model::ALL.into_iter().all(|model| !model_title(model).contains('-')));
+    }
+}
