@@ -63,7 +63,7 @@ fn tubes_take_few_iterations_2d() {
 
 #[test]
 fn tubes_take_few_iterations_3d() {
-    tubes_take_few_iterations::<3>(56, &[(0, 0), (20, 9), (60, 1)]);
+    tubes_take_few_iterations::<3>(56, &[(0, 0), (20, 9), (60, 1), (5, 3)]);
 }
 
 #[test]
