@@ -99,7 +99,7 @@ pub struct WallBits {
     pub closed: CellBits,
     /// Some face is not wholly open.
     pub cut: CellBits,
-    /// The centre is within half a cell of a wall, or in it.
+    /// The centre is closer to a wall than half a cell, or in it: the wall takes part of the cell.
     pub close: CellBits,
 }
 
@@ -205,6 +205,35 @@ impl<const D: usize> Boundary<D> {
                 }
             },
         );
+    }
+
+    /// Derives the bits anew from open shares that were set by hand.
+    pub fn derive_bits(&mut self, blocks: &Blocks<D>) {
+        for &slot in blocks.slots().as_slice() {
+            let slot = slot as usize;
+            let mut bits = WallBits { closed: [0; SIDE], cut: [0; SIDE], ..*self.bits(slot) };
+            for cell in 0..block_cells(D) {
+                let (word, bit) = (cell / 64, cell % 64);
+                let (mut closed, mut cut) = (true, false);
+                for axis in 0..D {
+                    let stride = power(SIDE, axis);
+                    let low = self.open[axis].block(slot)[cell];
+                    let high = if cell / stride % SIDE + 1 < SIDE {
+                        self.open[axis].block(slot)[cell + stride]
+                    } else {
+                        let next = blocks.beside(slot, axis, crate::math::Side::High) as usize;
+                        self.open[axis].block(next)[cell - (SIDE - 1) * stride]
+                    };
+                    closed &= low == 0.0 && high == 0.0;
+                    cut |= low < 1.0 || high < 1.0;
+                    bits.passable[axis][word] &= !(1 << bit);
+                    bits.passable[axis][word] |= ((low > 0.0) as u64) << bit;
+                }
+                bits.closed[word] |= (closed as u64) << bit;
+                bits.cut[word] |= (cut as u64) << bit;
+            }
+            self.bits.block_mut(slot)[0] = bits;
+        }
     }
 
     /// Bytes held.
@@ -329,7 +358,7 @@ fn sample_block<const D: usize>(
         }
         let corners = (0..power(2, D))
             .map(|c| node[base + (0..D).filter(|k| c & (1 << k) != 0).map(|k| stride[k]).sum::<usize>()]);
-        let close = corners.sum::<f32>() / power(2, D) as f32 <= 0.5;
+        let close = corners.sum::<f32>() / (power(2, D) as f32) < 0.5;
         bits.closed[word] |= (closed as u64) << bit;
         bits.cut[word] |= (cut as u64) << bit;
         bits.close[word] |= (close as u64) << bit;

@@ -158,6 +158,8 @@ impl<const D: usize> Tank<D> {
     /// Labels the cells.
     pub fn label_cells(&mut self) {
         let Tank { blocks, boundary, surface, projection, .. } = self;
+        // Tests set shares by hand.
+        boundary.derive_bits(blocks);
         let Projection { label, live, .. } = projection;
         label_cells(blocks, boundary, surface, label, live, &mut Settled::default());
     }

@@ -125,6 +125,8 @@ impl<const D: usize> Room<D> {
     }
 
     fn label_cells(&mut self) {
+        // Shares were set by hand.
+        self.boundary.derive_bits(&self.blocks);
         let mut live = Slots::default();
         label_cells(
             &self.blocks,
