@@ -88,8 +88,8 @@ fn as_much_air_goes_up_the_neck_as_water_goes_down() {
     let (row, columns) = ((0.56 / dx) as i32, (0.44 / dx).floor() as i32..(0.56 / dx).ceil() as i32);
     let mut simulation = Simulation::new(&scene.setup).expect("it starts");
     let (mut checked, mut worst) = (0, 0.0f64);
-    for _ in 0..90 {
-        advance(&mut simulation, 1.0 / scene.fps);
+    for _ in 0..180 {
+        advance(&mut simulation, 0.5 / scene.fps);
         let (Some([net, flow]), Some(asked)) =
             (neck_flow(&simulation, row, columns.clone()), asked_inside(&simulation, row, columns.clone()))
         else {
