@@ -68,6 +68,8 @@ pub struct Tracker {
     tags: Tags,
     /// Rest volume that flies as spray, and the particles it is made of.
     spray: [Real; 2],
+    /// Whether air kept its volume in the last step.
+    conserved: bool,
     /// Particles forgotten since the last update.
     forgotten: usize,
     history: History,
@@ -170,6 +172,7 @@ impl Tracker {
         self.gather_edges(scene.regions.len());
         self.begin_records(scene);
         self.share_air(scene);
+        self.conserved = scene.conserve;
         self.share_liquid(scene, complete);
         self.find_kin();
         self.name_regions(scene.time, scene.fed);
@@ -248,7 +251,8 @@ impl Tracker {
                     0.0
                 }
             };
-            if !scene.conserve {
+            // Where air may come and go, and when that has just ended, it is as large as it should be.
+            if !(scene.conserve && self.conserved) {
                 record.rest = if record.void { 0.0 } else { record.volume };
             }
         }

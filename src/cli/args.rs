@@ -204,7 +204,8 @@ fn positive(text: &str) -> Result<f64, String> {
 
 /// Videos want even numbers, and graphics cards have an end.
 fn size(text: &str) -> Result<(u32, u32), String> {
-    let number = |text: &str| text.parse().ok().filter(|n: &u32| (16..=8192).contains(n) && n % 2 == 0);
+    let number =
+        |text: &str| text.parse().ok().filter(|n: &u32| (16..=8192).contains(n) && n.is_multiple_of(2));
     text.split_once('x')
         .and_then(|(width, height)| number(width).zip(number(height)))
         .ok_or_else(|| "must be two even numbers from 16 to 8192, for example 1280x720".to_owned())

@@ -47,12 +47,13 @@ impl Place {
             .all(|(index, other)| index == self.index || !other.active || other.frames >= own)
     }
 
-    /// Whether another member has finished a frame more, so that the two show different moments.
+    /// Whether another member has finished more frames, so that the two show different moments.
     pub fn is_behind(&self) -> bool {
         let members = self.pace.members();
         let own = members[self.index];
-        // Only by one: a member that just started over is nobody to run after.
-        own.active_once() && members.iter().any(|other| other.frames == own.frames + 1)
+        // Only by a few: a member that just started over has nobody to run after.
+        let few = own.frames + 1..=own.frames + 4;
+        own.active_once() && members.iter().any(|other| few.contains(&other.frames))
     }
 
     /// A frame is finished.

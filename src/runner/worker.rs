@@ -241,7 +241,8 @@ impl Loop {
             return self.begin(start);
         }
         let Some(exhibit) = &mut self.exhibit else {
-            return Ok(self.control.wait(None, None));
+            self.control.wait(None, None);
+            return Ok(());
         };
         if std::mem::take(&mut self.control.wanted_anew) {
             self.control.publish(exhibit.snapshot(self.control.wanted, self.pace));
@@ -251,14 +252,17 @@ impl Loop {
             self.done = None;
             // Not for ever: another simulation of the group may still finish a frame.
             let soon = Instant::now() + Duration::from_millis(50);
-            return Ok(self.control.wait(Some(exhibit.params_mut()), Some(soon)));
+            self.control.wait(Some(exhibit.params_mut()), Some(soon));
+            return Ok(());
         }
         if self.control.steps == 0 && Instant::now() < self.due {
-            return Ok(self.control.wait(Some(exhibit.params_mut()), Some(self.due)));
+            self.control.wait(Some(exhibit.params_mut()), Some(self.due));
+            return Ok(());
         }
         if !self.control.place.may_start() {
             let soon = Instant::now() + Duration::from_millis(2);
-            return Ok(self.control.wait(Some(exhibit.params_mut()), Some(soon)));
+            self.control.wait(Some(exhibit.params_mut()), Some(soon));
+            return Ok(());
         }
         self.frame()
     }

@@ -203,7 +203,8 @@ fn bubbles_agree_with_a_dense_solve<const D: usize>(seed: u64, closed: Closed) -
     for ((wet, found), expected) in faces.iter().zip(&found).zip(&expected) {
         let place = (wet.face.axis, wet.face.cell);
         let error = (found - expected).abs() / scale;
-        assert!(error < 1e-9, "{D}D seed {seed}: {found} and not {expected} at {place:?}, {:?}", solved.info);
+        // A cell's links to open air are summed in single precision: that alone is worth a few 1e-9.
+        assert!(error < 1e-8, "{D}D seed {seed}: {found} and not {expected} at {place:?}, {:?}", solved.info);
         let stored = tank.velocity[wet.face.axis][wet.face.index] as f64;
         assert!((stored - expected).abs() < 2e-6 * scale, "{D}D seed {seed}: stored {stored} at {place:?}");
     }
