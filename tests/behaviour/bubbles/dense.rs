@@ -1,6 +1,8 @@
 //! The projection with bubbles, on small random domains, against a dense solve of the whole indefinite system
 //! (CBAR eq. 8): velocities, a multiplier per liquid cell, a multiplier per bubble.
 
+use std::collections::HashMap;
+
 use glug::bubbles::{Measure, Regions};
 use glug::geometry::{Label, Settled};
 use glug::linear::assemble;
@@ -74,7 +76,32 @@ pub fn wet_faces<const D: usize>(tank: &Tank<D>) -> Vec<WetFace<D>> {
             found.push(WetFace { face, open: open as f64, link: (open / theta) as f64, before });
         }
     }
+    round_grounds(tank, &mut found);
     found
+}
+
+/// What ties a liquid cell to open air is stored as one number in single precision, summed over its faces: that sum is
+/// what the matrix has, and each face gets its part of it.
+fn round_grounds<const D: usize>(tank: &Tank<D>, faces: &mut [WetFace<D>]) {
+    let place: HashMap<(usize, usize), usize> =
+        faces.iter().enumerate().map(|(at, wet)| ((wet.face.axis, wet.face.index), at)).collect();
+    let is_open =
+        |cell: usize| tank.label(cell) == Label::Air && tank.node[tank.region[cell] as usize] == FREE;
+    for (cell, index) in tank.liquid() {
+        let mut free: Vec<usize> = Vec::new();
+        for axis in 0..D {
+            for step in [-1, 1] {
+                let mut next = cell;
+                next[axis] += step;
+                let next = tank.index(next);
+                let face = if step > 0 { next } else { index };
+                free.extend(place.get(&(axis, face)).copied().filter(|_| is_open(next)));
+            }
+        }
+        let sum: f32 = free.iter().map(|&at| faces[at].link as f32).fold(0.0, |sum, link| sum + link);
+        let exact: f64 = free.iter().map(|&at| faces[at].link).sum();
+        free.iter().for_each(|&at| faces[at].link *= sum as f64 / exact);
+    }
 }
 
 /// The unknown of a cell: liquid cells one each, in order, then the bubbles; none for air that is open.
