@@ -1,10 +1,11 @@
 //! How large the regions are, and who touches whom.
 
+use crate::geometry::fraction::corner_mean;
 use crate::geometry::{Boundary, FAR, Label, Nearness, Settled};
 use crate::grid::{
     Blocks, CHUNKS, Field, Halo, SIDE, block_cells, for_each_block_collecting, halo_cells, load_halo,
 };
-use crate::math::{Real, power, unflatten};
+use crate::math::{Real, unflatten};
 
 use super::fill::{NO_REGION, Regions};
 use super::sets::Sets;
@@ -415,9 +416,7 @@ pub(super) fn code(region: u32) -> u16 {
 
 /// Distance of the centre of a cell that is not solid to the walls, in cells, from its corners.
 fn wall_distance<const D: usize>(corner: &[f32; MOST], at: usize) -> f32 {
-    let corners = power(2, D);
-    let offset = |c: usize| (0..D).filter(|k| c & (1 << k) != 0).map(|k| HALO.stride(k)).sum::<usize>();
     // Corners that deep in a wall cannot belong to such a cell: they lie in a block that is not stored, where all is air.
     let known = |corner: f32| if corner <= -FAR { FAR } else { corner };
-    (0..corners).map(|c| known(corner[at + offset(c)])).sum::<f32>() / corners as f32
+    corner_mean::<D>(at, |k| HALO.stride(k), |at| known(corner[at]))
 }

@@ -182,7 +182,7 @@ impl Tracker {
         self.tags.renew(scene.blocks, scene.ranges, scene.origin.len(), &scene.measure.near);
     }
 
-    /// Keeps the votes that mean something, and finds every region's strongest tie.
+    /// Counts every region's votes, and keeps those that mean something.
     fn gather_edges(&mut self, regions: usize) {
         let olds = self.before.len();
         self.kin.clear();

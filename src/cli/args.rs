@@ -35,34 +35,9 @@ pub enum Command {
     Render(RenderArguments),
 }
 
-/// Arguments of `view`.
+/// What a picture shows.
 #[derive(Debug, Default, Args)]
-pub struct ViewArguments {
-    /// Built-in name or path of the scene; the default scene unless told.
-    pub scene: Option<String>,
-    /// Cells along x.
-    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
-    pub cells: Option<usize>,
-    /// How air is treated.
-    #[arg(long, value_name = "MODEL")]
-    pub model: Option<String>,
-    /// A second model, side by side with the first.
-    #[arg(long, value_name = "MODEL")]
-    pub compare: Option<String>,
-    /// Change a parameter; may be repeated.
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub set: Vec<String>,
-    /// Threads of the simulations together; all cores but one unless told.
-    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
-    pub threads: Option<usize>,
-    /// Measure the window for so many seconds, print the figures, and close it.
-    #[arg(long, value_name = "S", value_parser = positive, allow_negative_numbers = true)]
-    pub measure: Option<f64>,
-}
-
-/// Arguments of `render`.
-#[derive(Debug, Args)]
-pub struct RenderArguments {
+pub struct ShownArguments {
     /// Built-in name or path of the scene; without it, the default scene as a comparison of two models.
     pub scene: Option<String>,
     /// Cells along x.
@@ -77,6 +52,26 @@ pub struct RenderArguments {
     /// Change a parameter; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+}
+
+/// Arguments of `view`.
+#[derive(Debug, Default, Args)]
+pub struct ViewArguments {
+    #[command(flatten)]
+    pub shown: ShownArguments,
+    /// Threads of the simulations together; all cores but one unless told.
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    pub threads: Option<usize>,
+    /// Measure the window for so many seconds, print the figures, and close it.
+    #[arg(long, value_name = "S", value_parser = positive, allow_negative_numbers = true)]
+    pub measure: Option<f64>,
+}
+
+/// Arguments of `render`.
+#[derive(Debug, Args)]
+pub struct RenderArguments {
+    #[command(flatten)]
+    pub shown: ShownArguments,
     /// Threads of the simulations; all cores unless told.
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     pub threads: Option<usize>,
@@ -111,7 +106,7 @@ pub struct SceneArguments {
     /// Cells along x.
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub cells: Option<usize>,
-    /// How air is treated: free-surface.
+    /// How air is treated: free-surface or constraint.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// Change a parameter; may be repeated.

@@ -13,9 +13,13 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// The scene that the arguments ask for.
 pub fn load(arguments: &SceneArguments) -> Result<AnyScene, Failure> {
-    let set = changes(&arguments.set)?;
-    let overrides = Overrides { cells: arguments.cells, model: arguments.model.clone(), set };
-    scene::load(&arguments.scene, &overrides).map_err(|error| Failure::Input(error.to_string()))
+    let SceneArguments { scene, cells, model, set, .. } = arguments;
+    load_named(scene, &Overrides { cells: *cells, model: model.clone(), set: changes(set)? })
+}
+
+/// The scene of that name or path.
+pub fn load_named(scene: &str, overrides: &Overrides) -> Result<AnyScene, Failure> {
+    scene::load(scene, overrides).map_err(|error| Failure::Input(error.to_string()))
 }
 
 /// The parameters that `--set` changes.

@@ -4,12 +4,12 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::args::{RenderArguments, ViewArguments};
+use super::args::{RenderArguments, ShownArguments, ViewArguments};
 use super::outputs::prepare_folder;
 use super::progress::Progress;
 use super::{FRAMES, Failure, print, seam, thread_count};
 use crate::export::{AtomicFile, Picture, Video};
-use crate::scene::{self, Overrides};
+use crate::scene::{AnyScene, Overrides};
 use crate::sim::Model;
 use crate::viewer::{self, Desk, Opening, Shoot, ShootError, Studio, ViewError};
 
@@ -37,29 +37,21 @@ fn model(name: &str) -> Result<Model, Failure> {
         .ok_or_else(|| Failure::Input(format!("unknown model `{name}`; models are {}", known.join(", "))))
 }
 
-/// The models to show: those asked for, the default comparison, or what the scene asks for.
-fn models(
-    first: &Option<String>,
-    second: &Option<String>,
-    compare_anyway: bool,
-    own: Model,
-) -> Result<Vec<Model>, Failure> {
-    if first.is_none() && second.is_none() && compare_anyway {
-        return Ok(viewer::default_models());
-    }
-    let mut models = vec![first.as_deref().map_or(Ok(own), model)?];
-    models.extend(second.as_deref().map(model).transpose()?);
-    Ok(models)
-}
-
-fn load(
-    scene: &str,
-    cells: Option<usize>,
-    model: Option<String>,
-    set: &[String],
-) -> Result<scene::AnyScene, Failure> {
-    let overrides = Overrides { cells, model, set: seam::changes(set)? };
-    scene::load(scene, &overrides).map_err(|error| Failure::Input(error.to_string()))
+/// What the arguments ask for, checked before anything opens: the scene's name, how it is changed, the scene itself,
+/// and the models to show.
+fn shown(arguments: &ShownArguments) -> Result<(String, Overrides, AnyScene, Vec<Model>), Failure> {
+    let ShownArguments { scene, cells, model: first, compare, set } = arguments;
+    let name = scene.clone().unwrap_or_else(|| viewer::default_scene().to_owned());
+    let overrides = Overrides { cells: *cells, model: None, set: seam::changes(set)? };
+    let loaded = seam::load_named(&name, &overrides)?;
+    let models = if first.is_none() && compare.is_none() && scene.is_none() {
+        viewer::default_models()
+    } else {
+        let mut models = vec![first.as_deref().map_or(Ok(loaded.params().model), model)?];
+        models.extend(compare.as_deref().map(model).transpose()?);
+        models
+    };
+    Ok((name, overrides, loaded, models))
 }
 
 /// Without a desktop session, a Vulkan layer that asks the desktop which card it prefers fills the screen with
@@ -73,12 +65,8 @@ pub fn hush_drivers() {
 
 /// Opens the window.
 pub fn view(arguments: &ViewArguments) -> Result<(), Failure> {
-    let scene = arguments.scene.clone().unwrap_or_else(|| viewer::default_scene().to_owned());
     // Bad input is said on the command line, before a window opens.
-    let loaded = load(&scene, arguments.cells, None, &arguments.set)?;
-    let overrides = Overrides { cells: arguments.cells, model: None, set: seam::changes(&arguments.set)? };
-    let own = loaded.params().model;
-    let models = models(&arguments.model, &arguments.compare, arguments.scene.is_none(), own)?;
+    let (scene, overrides, _, models) = shown(&arguments.shown)?;
     let opening = Opening { scene, overrides, models, threads: arguments.threads };
     Ok(viewer::view(&opening, arguments.measure)?)
 }
@@ -93,12 +81,9 @@ enum Sink<'a> {
 
 /// Renders without a window.
 pub fn render(arguments: &RenderArguments, stop: &AtomicBool) -> Result<(), Failure> {
-    let name = arguments.scene.as_deref().unwrap_or(viewer::default_scene());
-    let scene = load(name, arguments.cells, arguments.model.clone(), &arguments.set)?;
+    let (_, _, scene, models) = shown(&arguments.shown)?;
     let (fps, name) = (scene.fps(), scene.name().to_owned());
     let frames = arguments.frames.unwrap_or(scene.frames());
-    let own = scene.params().model;
-    let models = models(&arguments.model, &arguments.compare, arguments.scene.is_none(), own)?;
     viewer::find_adapter().map_err(|missing| Failure::Input(missing.to_string()))?;
     let mut sink = sink(arguments, fps)?;
     let bare = !arguments.panels;

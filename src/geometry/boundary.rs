@@ -5,7 +5,7 @@ use crate::grid::{Blocks, Field, SIDE, Slots, block_cells, for_each_block};
 use crate::math::{Real, Vector, power, unflatten};
 
 use super::Solid;
-use super::fraction::{positive_segment, positive_square, snap};
+use super::fraction::{corner_mean, positive_segment, positive_square, snap};
 
 /// Distances are stored in cells and cut off here: nothing farther away matters to any stage.
 pub const FAR: f32 = 4.0;
@@ -356,9 +356,7 @@ fn sample_block<const D: usize>(
             let is_along = open[axis][local] == 0.0 && lies_along(node, base, &stride, axis);
             along[axis][local / SIDE] |= (is_along as u8) << (local % SIDE);
         }
-        let corners = (0..power(2, D))
-            .map(|c| node[base + (0..D).filter(|k| c & (1 << k) != 0).map(|k| stride[k]).sum::<usize>()]);
-        let close = corners.sum::<f32>() / (power(2, D) as f32) < 0.5;
+        let close = corner_mean::<D>(base, |k| stride[k], |at| node[at]) < 0.5;
         bits.closed[word] |= (closed as u64) << bit;
         bits.cut[word] |= (cut as u64) << bit;
         bits.close[word] |= (close as u64) << bit;

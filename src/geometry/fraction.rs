@@ -42,6 +42,18 @@ pub fn positive_square(corner: [f32; 4]) -> f32 {
     }
 }
 
+/// Mean of the values at the corners of a cell whose lowest corner is at `at`: what they say about its centre.
+#[inline(always)]
+pub fn corner_mean<const D: usize>(
+    at: usize,
+    stride: impl Fn(usize) -> usize,
+    value: impl Fn(usize) -> f32,
+) -> f32 {
+    let corners = crate::math::power(2, D);
+    let offset = |c: usize| (0..D).filter(|k| c & (1 << k) != 0).map(&stride).sum::<usize>();
+    (0..corners).map(|c| value(at + offset(c))).sum::<f32>() / corners as f32
+}
+
 /// Rounds shares that differ from none or all by less than a thousandth: such slivers say nothing about the
 /// flow, but would decide labels and spoil the matrix (every later test for closed or open is exact).
 #[inline]

@@ -19,7 +19,7 @@ pub use motion::{Motion, Move, Pose};
 pub use polygon::{Polygon, PolygonError};
 pub use rotation::{Matrix, OUT_OF_PLANE, cross_matrix, rotation, unit_axis};
 pub use shape::{Shape, Similarity};
-pub use surface::{SurfaceMesh, extract_surface};
+pub use surface::{SurfaceMesh, extract_surface, mesh_distance};
 
 use crate::math::{Real, Vector};
 

@@ -27,4 +27,4 @@ pub use reseed::{Bounds, Reseeded, reseed};
 pub use sort::{CellRanges, MARGIN_CELLS, Sorter};
 pub use surface::{KERNEL_CELLS, SurfaceScratch, rebuild_surface};
 pub use transfer::{grid_to_particles, particles_to_grid};
-pub use volume::{liquid_shares, measure_volume};
+pub use volume::liquid_shares;

@@ -1,10 +1,9 @@
 //! How much liquid there is, from its surface.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use crate::geometry::fraction::corner_mean;
 use crate::geometry::{Boundary, Nearness};
-use crate::grid::{Blocks, Field, Halo, SIDE, halo_cells, load_halo, sum_over_blocks};
-use crate::math::{Real, power, unflatten};
+use crate::grid::{Blocks, Field, Halo, SIDE, halo_cells, load_halo};
+use crate::math::unflatten;
 
 const HALO: Halo = Halo::new(1);
 
@@ -28,31 +27,7 @@ pub fn liquid_shares<const D: usize>(
     load_halo(blocks, &boundary.corner, slot, HALO, &mut corner);
     for (local, share) in shares.iter_mut().enumerate().filter(|(_, share)| **share > 0.0) {
         let at = HALO.index(unflatten::<D>(local, SIDE).map(|c| c as i32));
-        let wall = (0..power(2, D))
-            .map(|c| corner[at + (0..D).filter(|k| c & (1 << k) != 0).map(|k| HALO.stride(k)).sum::<usize>()])
-            .sum::<f32>()
-            / power(2, D) as f32;
+        let wall = corner_mean::<D>(at, |k| HALO.stride(k), |at| corner[at]);
         *share *= (0.5 + wall).clamp(0.0, 1.0);
     }
-}
-
-/// Liquid volume in cells, and that part of it which lies at least one cell below the surface.
-pub fn measure_volume<const D: usize>(
-    blocks: &Blocks<D>,
-    boundary: &Boundary<D>,
-    surface: &Field<f32>,
-    partial: &mut Vec<f64>,
-) -> [Real; 2] {
-    let below = -blocks.grid().dx as f32;
-    let deep = AtomicUsize::new(0);
-    let all = sum_over_blocks(blocks.slots(), partial, |slot| {
-        let mut shares = [0f32; SIDE * SIDE * SIDE];
-        let shares = &mut shares[..surface.block_len()];
-        liquid_shares(blocks, boundary, surface, slot, shares);
-        // Whole numbers add up to the same whatever the order.
-        let cells = surface.block(slot).iter().filter(|&&distance| distance <= below).count();
-        deep.fetch_add(cells, Ordering::Relaxed);
-        shares.iter().map(|&share| share as f64).sum()
-    });
-    [all, deep.into_inner() as Real]
 }

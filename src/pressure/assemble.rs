@@ -116,6 +116,7 @@ pub(super) fn assemble<const D: usize>(
         (to.link.each_mut().map(Field::parts), to.ground.parts(), to.ground_area.parts(), to.rhs.parts());
     // Blocks without liquid are cleared: neighbours read their links.
     let live = &to.live_flag;
+    let corrects = problem.roles.outflow.iter().any(|&outflow| outflow != 0.0);
     let slots = problem.blocks.slots();
     for_each_block_collecting(slots, parts, &mut to.shores, |slot, (mut link, ground, area, rhs), shore| {
         ground.fill(0.0);
@@ -133,7 +134,7 @@ pub(super) fn assemble<const D: usize>(
             velocity,
             label,
             slot,
-            &mut Rows { link: &mut link, ground, area, rhs, shore },
+            &mut Rows { link: &mut link, ground, area, rhs, shore, corrects },
         );
     });
     gather_bubbles(problem, to);
@@ -196,6 +197,8 @@ struct Rows<'r, 'f, const D: usize> {
     area: &'r mut [f32],
     rhs: &'r mut [f64],
     shore: &'r mut Shore,
+    /// Whether any region is asked for an outflow.
+    corrects: bool,
 }
 
 fn assemble_block<const D: usize>(
@@ -287,7 +290,7 @@ fn expand<const D: usize>(
     label: &Field<Label>,
     rows: &mut Rows<'_, '_, D>,
 ) {
-    if problem.roles.outflow.iter().any(|&outflow| outflow != 0.0) {
+    if rows.corrects {
         for (local, rhs) in rows.rhs.iter_mut().enumerate() {
             *rhs += wanted_outflow(problem, label, slot, local);
         }

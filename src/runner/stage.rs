@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::geometry::{Solid, SurfaceMesh, extract_surface};
-use crate::grid::{Blocks, Field, Grid, SIDE, block_cells};
-use crate::math::{Real, Vector, unflatten};
+use crate::geometry::{Solid, SurfaceMesh, mesh_distance};
+use crate::grid::Grid;
+use crate::math::{Real, Vector};
 use crate::scene::{AnyScene, Scene};
 use crate::sim::Setup;
 
@@ -200,23 +200,12 @@ fn solid_surface<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> Triangle
     // Two cells of air around it.
     let corner = low.add_scalar(-2.0 * dx);
     let cells: [usize; D] = std::array::from_fn(|axis| (span[axis] / dx).ceil() as usize + 4);
-    let blocks = Blocks::all(Grid { cells, dx });
-    let mut field = Field::new(block_cells(D), f32::MAX);
-    field.resize(blocks.slot_count());
-    // Every block is active, so that all slots but the void one hold cells.
-    field.as_mut_slice().par_chunks_mut(block_cells(D)).enumerate().skip(1).for_each(|(slot, values)| {
-        let first = blocks.first_cell(slot);
-        for (local, value) in values.iter_mut().enumerate() {
-            let offset = unflatten::<D>(local, SIDE);
-            let x = Vector::<D>::from_fn(|axis, _| {
-                corner[axis] + ((first[axis] + offset[axis] as i32) as Real + 0.5) * dx
-            });
-            // The box itself ends the shape where it goes on.
-            let outside = (0..D).map(|k| (low[k] - x[k]).max(x[k] - high[k])).fold(Real::MIN, Real::max);
-            *value = solid.shape.distance(&x).max(outside) as f32;
-        }
+    let mesh = mesh_distance(Grid { cells, dx }, |x| {
+        let x = x + corner;
+        // The box itself ends the shape where it goes on.
+        let outside = (0..D).map(|k| (low[k] - x[k]).max(x[k] - high[k])).fold(Real::MIN, Real::max);
+        solid.shape.distance(&x).max(outside)
     });
-    let mesh = extract_surface(&blocks, &field);
     let mut triangles = Triangles::from(&mesh);
     for position in &mut triangles.positions {
         *position = std::array::from_fn(|axis| position[axis] + corner[axis] as f32);

@@ -5,7 +5,7 @@ use crate::geometry::{Boundary, Label, Settled, Walls};
 use crate::grid::{Blocks, Field, SIDE, block_cells};
 use crate::liquid::CellRanges;
 use crate::math::{Real, Vector, unflatten};
-use crate::pressure::{FREE, Roles};
+use crate::pressure::{FREE, Projection, Roles};
 
 use super::{AirSource, Model, Params};
 
@@ -45,6 +45,21 @@ pub struct Surroundings<'a, const D: usize> {
     pub surface: &'a Field<f32>,
     /// Simulated seconds.
     pub time: Real,
+}
+
+impl<'a, const D: usize> Surroundings<'a, D> {
+    /// What the parts of a state say; labels are those of the projection.
+    pub fn new(
+        blocks: &'a Blocks<D>,
+        boundary: &'a Boundary<D>,
+        walls: &'a Walls<D>,
+        projection: &'a Projection<D>,
+        surface: &'a Field<f32>,
+        time: Real,
+    ) -> Self {
+        let Projection { label, settled, .. } = projection;
+        Surroundings { blocks, boundary, walls, label, settled, surface, time }
+    }
 }
 
 impl<const D: usize> Air<D> {

@@ -157,29 +157,13 @@ fn label<const D: usize>(state: &mut State<D>) {
     let State { air, blocks, boundary, walls, projection, surface, time, .. } = state;
     let pressure::Projection { label, live, settled, .. } = projection;
     label_cells(blocks, boundary, surface, label, live, settled);
-    air.fill(&Surroundings {
-        blocks,
-        boundary,
-        walls,
-        label: &projection.label,
-        settled: &projection.settled,
-        surface,
-        time: *time,
-    });
+    air.fill(&Surroundings::new(blocks, boundary, walls, projection, surface, *time));
 }
 
 /// Knows the regions again, and decides which volumes to correct.
 fn track<const D: usize>(state: &mut State<D>, params: &Params, dt: Real) {
     let State { air, blocks, boundary, walls, projection, surface, sorter, air_sources, time, .. } = state;
-    let around = Surroundings {
-        blocks,
-        boundary,
-        walls,
-        label: &projection.label,
-        settled: &projection.settled,
-        surface,
-        time: *time,
-    };
+    let around = Surroundings::new(blocks, boundary, walls, projection, surface, *time);
     air.track(&around, &sorter.ranges, sorter.origin(), air_sources, params, dt);
 }
 

@@ -173,25 +173,16 @@ impl<const D: usize> Tank<D> {
     pub fn project_to(&mut self, tolerance: f64) -> Solved {
         self.label_cells();
         let params = SolverParams { tolerance, max_iterations: 2000, ..SolverParams::default() };
-        let Tank { blocks, boundary, walls, surface, velocity, valid, projection, .. } = self;
         self.guess.clear();
         self.guess.resize(self.weight.len(), 0.0);
-        let problem = Problem {
-            blocks,
-            boundary,
-            walls,
-            surface,
-            impulse: self.impulse,
-            roles: Roles {
-                region: &self.region,
-                node: &self.node,
-                outflow: &self.outflow,
-                weight: &self.weight,
-                guess: &self.guess,
-            },
-            time: 0.0,
-        };
-        pressure::project(velocity, valid, &problem, &params, projection, 1.0, None)
+        // Taken out for the time that the rest of the tank is lent to the problem.
+        let mut projection = std::mem::take(&mut self.projection);
+        let (mut velocity, mut valid) = (self.velocity.clone(), self.valid.clone());
+        let problem = self.problem();
+        let solved =
+            pressure::project(&mut velocity, &mut valid, &problem, &params, &mut projection, 1.0, None);
+        (self.projection, self.velocity, self.valid) = (projection, velocity, valid);
+        solved
     }
 
     /// Largest velocity on the faces that the projection decided.

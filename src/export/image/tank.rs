@@ -2,15 +2,13 @@
 
 use std::sync::atomic::AtomicBool;
 
-use rayon::prelude::*;
-
 use super::raster::Triangles;
 use super::stage::{self, Things};
 use super::vector::V3;
 use super::{Picture, View};
-use crate::geometry::{Solid, SurfaceMesh, extract_surface};
-use crate::grid::{Blocks, Field, Grid, SIDE, block_cells};
-use crate::math::{Real, Vector, unflatten};
+use crate::geometry::{Solid, SurfaceMesh, mesh_distance};
+use crate::grid::Grid;
+use crate::math::Real;
 use crate::sim::Setup;
 
 /// Cells along the longest side of the grid that solids are drawn from.
@@ -64,19 +62,7 @@ fn solid_surface<const D: usize>(
     }
     let longest = setup.size.into_iter().fold(0.0, Real::max);
     let cells = (SOLID_CELLS * setup.size[0] / longest).ceil().max(8.0) as usize;
-    let blocks = Blocks::all(Grid::covering(setup.size, cells));
-    let mut field = Field::new(block_cells(D), f32::MAX);
-    field.resize(blocks.slot_count());
-    // Every block is active, so that all slots but the void one hold cells.
-    field.as_mut_slice().par_chunks_mut(block_cells(D)).enumerate().skip(1).for_each(|(slot, values)| {
-        let first = blocks.first_cell(slot);
-        for (local, value) in values.iter_mut().enumerate() {
-            let offset = unflatten::<D>(local, SIDE);
-            let centre = std::array::from_fn(|axis| (first[axis] + offset[axis] as i32) as Real + 0.5);
-            let x: Vector<D> = blocks.grid().world_from_grid(centre);
-            let nearest = solids.iter().map(|solid| solid.distance(&x, time));
-            *value = nearest.fold(Real::MAX, Real::min) as f32;
-        }
-    });
-    extract_surface(&blocks, &field)
+    mesh_distance(Grid::covering(setup.size, cells), |x| {
+        solids.iter().map(|solid| solid.distance(x, time)).fold(Real::MAX, Real::min)
+    })
 }

@@ -9,8 +9,8 @@ use rayon::prelude::*;
 use super::SurfaceMesh;
 use super::lattice::{BOX, Content, Lattice};
 use super::table::Table;
-use crate::grid::{Blocks, Field, SIDE, block_cells};
-use crate::math::{flatten, power, unflatten};
+use crate::grid::{Blocks, Field, Grid, SIDE, block_cells};
+use crate::math::{Real, Vector, flatten, power, unflatten};
 
 /// Vertices keep this distance from the ends of their edge, as a share of it, so that no triangle degenerates.
 const MARGIN: f32 = 0.01;
@@ -28,6 +28,26 @@ struct Part<const D: usize> {
     before: Vec<u16>,
     /// Cubes the surface passes through, with their patterns.
     cubes: Vec<(u16, u8)>,
+}
+
+/// Meshes where a distance, asked at every cell centre of a grid, is zero.
+pub fn mesh_distance<const D: usize>(
+    grid: Grid<D>,
+    distance: impl Fn(&Vector<D>) -> Real + Sync,
+) -> SurfaceMesh<D> {
+    let blocks = Blocks::all(grid);
+    let mut field = Field::new(block_cells(D), f32::MAX);
+    field.resize(blocks.slot_count());
+    // Every block is active, so that all slots but the void one hold cells.
+    field.as_mut_slice().par_chunks_mut(block_cells(D)).enumerate().skip(1).for_each(|(slot, values)| {
+        let first = blocks.first_cell(slot);
+        for (local, value) in values.iter_mut().enumerate() {
+            let offset = unflatten::<D>(local, SIDE);
+            let centre = std::array::from_fn(|axis| (first[axis] + offset[axis] as i32) as Real + 0.5);
+            *value = distance(&blocks.grid().world_from_grid(centre)) as f32;
+        }
+    });
+    extract_surface(&blocks, &field)
 }
 
 /// The closed surface where a signed distance at cell centres changes sign. Whatever lies outside the active blocks

@@ -11,7 +11,7 @@ mod extract;
 mod lattice;
 mod table;
 
-pub use extract::extract_surface;
+pub use extract::{extract_surface, mesh_distance};
 
 /// A closed surface: triangles in 3D, segments in 2D.
 #[derive(Clone, Debug, Default, PartialEq)]
