@@ -1,7 +1,7 @@
 //! How large the regions are, and who touches whom.
 
 use crate::geometry::fraction::corner_mean;
-use crate::geometry::{Boundary, FAR, Label, Nearness, Settled};
+use crate::geometry::{Boundary, FAR, Label, Settled};
 use crate::grid::{
     Blocks, CHUNKS, Field, Halo, SIDE, block_cells, for_each_block_collecting, halo_cells, load_halo,
 };
@@ -166,11 +166,11 @@ fn measure_block<const D: usize>(
     chunk: &mut Chunk,
 ) {
     let dx = blocks.grid().dx as f32;
-    let clear = boundary.nearness(slot) == Nearness::Clear;
+    let whole = boundary.bits(slot).close.iter().all(|&word| word == 0) && !reaches_out(blocks, slot);
     let (of, distance) = (regions.of.block(slot), surface.block(slot));
     let first = of[0];
-    // One region, and no surface near: the common case.
-    if clear && first != NO_REGION && of.iter().all(|&region| region == first) {
+    // One region, and neither surface nor wall in a cell: the common case.
+    if whole && first != NO_REGION && of.iter().all(|&region| region == first) {
         let phase = regions.list[first as usize].phase;
         let cells = block_cells(D) as Real;
         if phase == Label::Liquid && distance.iter().all(|&d| d <= -dx) {
@@ -179,7 +179,7 @@ fn measure_block<const D: usize>(
             chunk.extent[first as usize].deep += cells;
             return;
         }
-        if phase == Label::Air && !reaches_out(blocks, slot) && distance.iter().all(|&d| d >= 0.5 * dx) {
+        if phase == Label::Air && distance.iter().all(|&d| d >= 0.5 * dx) {
             near.fill(Near { air: code(first), liquid: SPRAY });
             chunk.extent[first as usize].volume += cells;
             return;
@@ -276,8 +276,13 @@ fn visit_cells<const D: usize>(
     }
     let is_air = |region: u32| regions.list[region as usize].phase == Label::Air;
     let (partly_out, low) = (reaches_out(blocks, slot), blocks.first_cell(slot));
+    let is_inside = |local: usize| {
+        let place = unflatten::<D>(local, SIDE);
+        blocks.grid().contains(std::array::from_fn(|k| low[k] + place[k] as i32))
+    };
     for first in (0..block_cells(D)).step_by(SIDE) {
         let at = HALO.index(unflatten::<D>(first, SIDE).map(|c| c as i32));
+        let partly_out = partly_out && !(is_inside(first) && is_inside(first + SIDE - 1));
         // Eight cells at once: who has another region beside it?
         let mut meets = [0u32; SIDE];
         for axis in 0..D {
@@ -320,10 +325,8 @@ fn visit_cells<const D: usize>(
             let is_close = close >> x & 1 == 1;
             let mut room =
                 if is_close { (0.5 + wall_distance::<D>(&corner, at)).clamp(0.0, 1.0) } else { 1.0 };
-            if partly_out {
-                let place = unflatten::<D>(local, SIDE);
-                let inside = blocks.grid().contains(std::array::from_fn(|k| low[k] + place[k] as i32));
-                room = if inside { room } else { 0.0 };
+            if partly_out && !is_inside(local) {
+                room = 0.0;
             }
             let liquid = (0.5 - distance[at] / dx).clamp(0.0, 1.0);
             let mine = match other {

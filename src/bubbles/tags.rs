@@ -125,7 +125,7 @@ impl Tags {
                 }
                 return;
             }
-            for_each_cell(ranges, slot, |cell, particles| {
+            filled_cells(ranges, slot).for_each(|(cell, particles)| {
                 let Near { air, liquid } = near[cell];
                 let count = particles.len() as u32;
                 votes.present.add(liquid as u32, 0, count);
@@ -192,7 +192,7 @@ impl Tags {
                 ranges.of_block(slot).for_each(|i| unsafe { *out.0.add(i) = near[0] });
                 return;
             }
-            for_each_cell(ranges, slot, |cell, range| {
+            filled_cells(ranges, slot).for_each(|(cell, range)| {
                 // SAFETY: cells own disjoint ranges of particles, all below `particles`.
                 range.for_each(|i| unsafe { *out.0.add(i) = near[cell] });
             });
@@ -211,18 +211,9 @@ struct Out(*mut Near);
 // SAFETY: see `Tags::renew`.
 unsafe impl Sync for Out {}
 
-/// Calls `body` with every cell of a block that holds particles, and their range.
+/// The cells of a block that hold particles, and those.
 #[inline(always)]
-fn for_each_cell(ranges: &CellRanges, slot: usize, mut body: impl FnMut(usize, std::ops::Range<usize>)) {
-    let range = ranges.of_block(slot);
-    if range.is_empty() {
-        return;
-    }
-    let starts = ranges.start.block(slot);
-    for (cell, &start) in starts.iter().enumerate() {
-        let end = starts.get(cell + 1).map_or(range.end, |&next| next as usize);
-        if end > start as usize {
-            body(cell, start as usize..end);
-        }
-    }
+fn filled_cells(ranges: &CellRanges, slot: usize) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> + '_ {
+    let any = !ranges.of_block(slot).is_empty();
+    ranges.cells(slot).enumerate().take(if any { usize::MAX } else { 0 }).filter(|(_, range)| !range.is_empty())
 }

@@ -2,7 +2,7 @@
 
 use crate::math::power;
 
-use super::{Blocks, Field, SIDE};
+use super::{Blocks, Field, SIDE, block_cells};
 
 /// Shape of a block with `margin` cells around it: `side` cells along every axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,29 +50,33 @@ pub fn load_halo<const D: usize, T: Copy + Send + Sync>(
 ) {
     let (margin, side) = (halo.margin, halo.side);
     let around = blocks.around(slot);
-    let rows = power(side, D - 1);
-    debug_assert!(out.len() >= rows * side);
-    for row in 0..rows {
-        // Which neighbour block this row lies in, and where in it, from its coordinates along y (and z).
-        let (mut rest, mut block, mut local) = (row, 0, 0);
-        for axis in 1..D {
-            let coordinate = rest % side + SIDE - margin;
-            rest /= side;
-            block += coordinate / SIDE * power(3, axis);
-            local += coordinate % SIDE * power(SIDE, axis);
+    let out = &mut out[..power(side, D)];
+    // Along y (and z): which block, from where in it, how far, and where that goes.
+    let spans = [(SIDE - margin, margin, 0), (0, SIDE, margin), (0, margin, margin + SIDE)];
+    let layers = if D == 3 { &spans[..] } else { &[(0, 1, 0)] };
+    for (z, &(first_z, count_z, to_z)) in layers.iter().enumerate() {
+        for (y, &(first_y, count_y, to_y)) in spans.iter().enumerate() {
+            // The same three blocks for all these rows.
+            let row = 3 * y + if D == 3 { 9 * z } else { 0 };
+            let [low, here, high] =
+                [0, 1, 2].map(|x| &field.block(around[row + x] as usize)[..block_cells(D)]);
+            for k in 0..count_z {
+                for j in 0..count_y {
+                    let from = ((first_z + k) * SIDE + first_y + j) * SIDE;
+                    let target = &mut out[((to_z + k) * side + to_y + j) * side..][..side];
+                    target[..margin].copy_from_slice(&low[from + SIDE - margin..from + SIDE]);
+                    target[margin..margin + SIDE].copy_from_slice(&here[from..from + SIDE]);
+                    target[margin + SIDE..].copy_from_slice(&high[from..from + margin]);
+                }
+            }
         }
-        let target = &mut out[row * side..(row + 1) * side];
-        let source = |dx: usize| &field.block(around[block + dx] as usize)[local..local + SIDE];
-        target[..margin].copy_from_slice(&source(0)[SIDE - margin..]);
-        target[margin..margin + SIDE].copy_from_slice(source(1));
-        target[margin + SIDE..].copy_from_slice(&source(2)[..margin]);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::{Grid, block_cells};
+    use crate::grid::Grid;
     use crate::math::{flatten, unflatten};
 
     fn margins_hold_the_neighbours_cells<const D: usize>() {

@@ -2,7 +2,7 @@
 //! crowded ones lose some.
 
 use crate::geometry::{Boundary, Nearness};
-use crate::grid::{Blocks, Field, Halo, SIDE, for_each_block, halo_cells, load_halo};
+use crate::grid::{Blocks, Field, Halo, SIDE, block_cells, for_each_block, halo_cells, load_halo};
 use crate::math::{hash_unit, mix, power, unflatten};
 
 use super::kernel::sample;
@@ -36,6 +36,11 @@ pub struct Reseeded {
 const HALO: Halo = Halo::new(1);
 const MOST: usize = halo_cells(HALO, 3);
 
+/// A block has a cell with too many particles.
+const CROWDED: u8 = 1;
+/// A block has a deep cell with too few.
+const STARVED: u8 = 2;
+
 /// Adds particles to starved cells among those marked in `deep`, which are surrounded by liquid, and removes some from
 /// crowded cells anywhere. Both are rare: only blocks with such a cell, flagged in `uneven`, are visited one by one.
 #[allow(clippy::too_many_arguments, reason = "what a particle needs to be born: place, field, bounds")]
@@ -50,18 +55,31 @@ pub fn reseed<const D: usize>(
     salt: u64,
     uneven: &mut Field<u8>,
 ) -> Reseeded {
-    let count = |slot: usize, cell: usize| ranges.of_cells(slot, cell, cell).len();
     let is_deep = |slot: usize, cell: usize| deep.block(slot)[cell / SIDE] & (1 << (cell % SIDE)) != 0;
-    let cells = crate::grid::block_cells(D);
     for_each_block(blocks.slots(), uneven.parts(), |slot, uneven| {
-        uneven[0] = (0..cells).any(|cell| {
-            let count = count(slot, cell);
-            count > bounds.most || (count < bounds.fewest && is_deep(slot, cell))
-        }) as u8;
+        uneven[0] = 0;
+        if ranges.of_block(slot).is_empty() {
+            return;
+        }
+        for (cell, range) in ranges.cells(slot).enumerate() {
+            uneven[0] |= (range.len() > bounds.most) as u8 * CROWDED;
+            if range.len() < bounds.fewest && is_deep(slot, cell) {
+                uneven[0] |= STARVED;
+            }
+        }
     });
     let mut done = Reseeded::default();
     for &slot in blocks.slots().as_slice().iter().filter(|&&slot| uneven[slot as usize] != 0) {
         let slot = slot as usize;
+        if uneven[slot] & CROWDED != 0 {
+            for range in ranges.cells(slot).filter(|range| range.len() > bounds.most) {
+                done.removed += range.len() - bounds.most;
+                particles.position[range].iter_mut().skip(bounds.most).for_each(Particles::kill);
+            }
+        }
+        if uneven[slot] & STARVED == 0 {
+            continue;
+        }
         let mut faces = [[0f32; MOST]; D];
         for axis in 0..D {
             load_halo(blocks, &velocity[axis], slot, HALO, &mut faces[axis]);
@@ -72,19 +90,14 @@ pub fn reseed<const D: usize>(
         if !clear {
             load_halo(blocks, &boundary.corner, slot, HALO, &mut corner);
         }
-        for cell in 0..cells {
-            let range = ranges.of_cells(slot, cell, cell);
+        for (cell, range) in ranges.cells(slot).enumerate() {
             let count = range.len();
-            if count > bounds.most {
-                particles.position[range.start + bounds.most..range.end].iter_mut().for_each(Particles::kill);
-                done.removed += count - bounds.most;
-            }
             if count >= bounds.fewest || !is_deep(slot, cell) {
                 continue;
             }
             let offset = unflatten::<D>(cell, SIDE);
             for new in count..bounds.fewest {
-                let key = mix(salt ^ mix((slot * cells + cell) as u64) ^ ((new as u64) << 40));
+                let key = mix(salt ^ mix((slot * block_cells(D) + cell) as u64) ^ ((new as u64) << 40));
                 let local: [f32; D] = std::array::from_fn(|k| {
                     offset[k] as f32 + 0.05 + 0.9 * hash_unit(key.wrapping_add(k as u64))
                 });

@@ -38,6 +38,14 @@ impl CellRanges {
         let end = starts.get(last + 1).copied().unwrap_or(self.block[slot][1]);
         starts[first] as usize..end as usize
     }
+
+    /// Particles of every cell of a block, in the order of its cells.
+    #[inline]
+    pub fn cells(&self, slot: usize) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
+        let starts = self.start.block(slot);
+        let ends = starts[1..].iter().chain(std::iter::once(&self.block[slot][1]));
+        starts.iter().zip(ends).map(|(&start, &end)| start as usize..end as usize)
+    }
 }
 
 /// Scratch memory of the sort, and its result.

@@ -131,8 +131,7 @@ fn mark_occupied(ranges: &CellRanges, slot: usize, rows: &mut [u8]) {
 /// Adds the cells whose centre is in a wall, or so close to it that particles need not be there.
 fn mark_walls<const D: usize>(blocks: &Blocks<D>, boundary: &Boundary<D>, slot: usize, rows: &mut [u8]) {
     const CLOSE: f32 = 0.25;
-    let mut corner = [0f32; halo_cells(WALLS, 3)];
-    load_halo(blocks, &boundary.corner, slot, WALLS, &mut corner);
+    let corner = wall_corners(blocks, boundary, slot);
     for (row, bits) in rows.iter_mut().enumerate() {
         for x in 0..SIDE {
             let (distance, _) = wall_at(&corner, unflatten::<D>(row * SIDE + x, SIDE));
@@ -191,6 +190,18 @@ fn spread<const D: usize>(
 /// Wall distances at the corners of a block's cells.
 const WALLS: Halo = Halo::new(1);
 
+/// Wall distances around a block. Not inlined: it would crowd out what its callers need inlined.
+#[inline(never)]
+fn wall_corners<const D: usize>(
+    blocks: &Blocks<D>,
+    boundary: &Boundary<D>,
+    slot: usize,
+) -> [f32; halo_cells(WALLS, 3)] {
+    let mut corner = [0f32; halo_cells(WALLS, 3)];
+    load_halo(blocks, &boundary.corner, slot, WALLS, &mut corner);
+    corner
+}
+
 /// From place `8 − n` on: `n` ones, and zeros up to eight.
 const FIRST_OF_EIGHT: [f32; 2 * LANES] = {
     let mut ones = [0.0; 2 * LANES];
@@ -224,11 +235,8 @@ impl<'a, const D: usize> BlockView<'a, D> {
         per_cell: f32,
         slot: usize,
     ) -> Self {
-        let walls = (boundary.nearness(slot) != Nearness::Clear).then(|| {
-            let mut corner = [0f32; halo_cells(WALLS, 3)];
-            load_halo(blocks, &boundary.corner, slot, WALLS, &mut corner);
-            corner
-        });
+        let walls =
+            (boundary.nearness(slot) != Nearness::Clear).then(|| wall_corners(blocks, boundary, slot));
         let around = blocks.around(slot);
         BlockView { particles, ranges, profile, per_cell, around, first: blocks.first_cell(slot), walls }
     }

@@ -1,6 +1,6 @@
 //! How well a projection did.
 
-use crate::geometry::Label;
+use crate::geometry::{Label, Nearness};
 use crate::grid::{Field, SIDE, load_halo, sum_over_blocks};
 use crate::math::{Real, unflatten};
 
@@ -24,11 +24,14 @@ pub fn divergence<const D: usize>(
     }
     let squares = sum_over_blocks(&projection.live, partial, |slot| {
         let blocks = problem.blocks;
-        let (mut faces, mut open) = ([0f32; MOST], [0f32; MOST]);
+        let is_clear = problem.boundary.nearness(slot) == Nearness::Clear;
+        let (mut faces, mut open) = ([0f32; MOST], [1f32; MOST]);
         let mut outflow = [0f64; SIDE * SIDE * SIDE];
         for axis in 0..D {
             load_halo(blocks, &velocity[axis], slot, HALO, &mut faces);
-            load_halo(blocks, &problem.boundary.open[axis], slot, HALO, &mut open);
+            if !is_clear {
+                load_halo(blocks, &problem.boundary.open[axis], slot, HALO, &mut open);
+            }
             for (local, outflow) in outflow.iter_mut().enumerate().take(crate::grid::block_cells(D)) {
                 let cell = unflatten::<D>(local, SIDE);
                 let at = HALO.index(cell.map(|c| c as i32));

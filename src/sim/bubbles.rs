@@ -110,22 +110,29 @@ fn survey_block<const D: usize>(state: &State<D>, slot: usize) -> Vec<(u32, Sums
     let (blocks, regions) = (&state.blocks, &state.air.regions);
     let mut found: Vec<(u32, Sums)> = Vec::new();
     let labels = state.projection.label.block(slot);
-    let mut of = [u32::MAX; MOST];
-    load_halo(blocks, &regions.of, slot, HALO, &mut of);
-    let mut label = [Label::Solid; MOST];
-    load_halo(blocks, &state.projection.label, slot, HALO, &mut label);
-    let (mut open, mut faces) = ([[1f32; MOST]; D], [[0f32; MOST]; D]);
-    for axis in 0..D {
-        load_halo(blocks, &state.boundary.open[axis], slot, HALO, &mut open[axis]);
-        load_halo(blocks, &state.velocity[axis], slot, HALO, &mut faces[axis]);
+    let (has_air, deep) = (labels.contains(&Label::Air), -0.5 * blocks.grid().dx as f32);
+    if !has_air && state.surface.block(slot).iter().all(|&distance| distance <= deep) {
+        return found;
     }
-    let moving = state.boundary.nearness(slot) == Nearness::Moving;
     air_shares(blocks, &state.boundary, &state.surface, regions, slot, |region, cell, share| {
         let x = position::<D>(blocks.first_cell(slot), cell);
         let sum = entry(&mut found, region);
         sum.volume += share;
         (0..D).for_each(|k| sum.moment[k] += share * (x[k] + 0.5));
     });
+    let moving = state.boundary.nearness(slot) == Nearness::Moving;
+    let mut label = [Label::Solid; MOST];
+    load_halo(blocks, &state.projection.label, slot, HALO, &mut label);
+    if !has_air || !(moving || label.contains(&Label::Liquid)) {
+        return found;
+    }
+    let mut of = [u32::MAX; MOST];
+    load_halo(blocks, &regions.of, slot, HALO, &mut of);
+    let (mut open, mut faces) = ([[1f32; MOST]; D], [[0f32; MOST]; D]);
+    for axis in 0..D {
+        load_halo(blocks, &state.boundary.open[axis], slot, HALO, &mut open[axis]);
+        load_halo(blocks, &state.velocity[axis], slot, HALO, &mut faces[axis]);
+    }
     for (local, _) in labels.iter().enumerate().filter(|(_, label)| **label == Label::Air) {
         let cell = unflatten::<D>(local, SIDE);
         let at = HALO.index(cell.map(|c| c as i32));
@@ -134,6 +141,9 @@ fn survey_block<const D: usize>(state: &State<D>, slot: usize) -> Vec<(u32, Sums
             for high in [false, true] {
                 let face = at + high as usize * HALO.stride(axis);
                 let next = if high { at + HALO.stride(axis) } else { at - HALO.stride(axis) };
+                if !moving && label[next] != Label::Liquid {
+                    continue;
+                }
                 let share = open[axis][face] as Real;
                 let mut flow = 0.0;
                 if share > 0.0 && label[next] == Label::Liquid {

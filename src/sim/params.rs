@@ -257,7 +257,7 @@ table! {
     gravity: number(0.0, 100.0), "m/s²", true, 9.81, "Downward pull. 9.81 on Earth, 0 in orbit.";
     density: number(1.0, 20000.0), "kg/m³", true, 1000.0, "Mass of a cubic metre of the liquid; scales pressures and energies.";
     flip: number(0.0, 1.0), "", true, 0.97, "1 keeps every ripple (FLIP), 0 smooths them out (APIC).";
-    cfl: number(0.25, 3.75), "cells", true, 3.5, "How far the fastest liquid may travel per substep. Smaller is slower and more accurate.";
+    cfl: number(0.25, 3.75), "cells", true, 3.75, "How far the fastest liquid may travel per substep. Smaller is slower and more accurate.";
     min_substeps: whole(1, 100), "", true, 1, "Fewest substeps per frame.";
     seeds_per_axis: whole(2, 3), "", false, 2, "Particles along each axis of a cell filled with liquid.";
     jitter: number(0.0, 1.0), "", false, 0.5, "Randomness of the particles' first places, as a share of their spacing.";

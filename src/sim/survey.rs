@@ -29,15 +29,16 @@ pub(super) fn survey<const D: usize>(
         time: state.time,
     };
     let [max, rms] = pressure::divergence(&problem, &state.projection, &state.velocity, partial);
+    let extremes = survey_particles(&state.particles);
     FrameReport {
         time: state.time,
         model: params.model.name(),
         cells_xyz: grid.cells.to_vec(),
         dx: grid.dx,
-        particles: state.particles.position.iter().filter(|x| Particles::is_alive(x)).count(),
+        particles: extremes.alive,
         cells: count_cells(state),
         divergence: Divergence { max: max * dt, rms: rms * dt },
-        liquid: survey_liquid(state, params),
+        liquid: survey_liquid(state, params, &extremes),
         bubbles: survey_bubbles(state, params, dt),
         ..FrameReport::default()
     }
@@ -58,6 +59,34 @@ fn count_cells<const D: usize>(state: &State<D>) -> CellCounts {
     counts
 }
 
+/// What the particles alone can tell.
+#[derive(Clone, Copy, Default)]
+struct Extremes {
+    alive: usize,
+    /// m²/s².
+    speed_squared: f32,
+    /// Furthest along x, in cells.
+    front: f32,
+}
+
+impl Extremes {
+    fn join(self, other: Self) -> Self {
+        Extremes {
+            alive: self.alive + other.alive,
+            speed_squared: self.speed_squared.max(other.speed_squared),
+            front: self.front.max(other.front),
+        }
+    }
+}
+
+fn survey_particles<const D: usize>(particles: &Particles<D>) -> Extremes {
+    let pairs = particles.position.par_iter().zip(&particles.velocity).with_min_len(4096);
+    pairs
+        .filter(|(x, _)| Particles::is_alive(x))
+        .map(|(x, v)| Extremes { alive: 1, speed_squared: v.iter().map(|v| v * v).sum(), front: x[0] })
+        .reduce(Extremes::default, Extremes::join)
+}
+
 /// Sums over the liquid in one block: volume in cells, its moment along each axis in metres, and squared speed.
 #[derive(Clone, Copy, Default)]
 struct Sums {
@@ -66,7 +95,7 @@ struct Sums {
     speed_squared: f64,
 }
 
-fn survey_liquid<const D: usize>(state: &State<D>, params: &Params) -> LiquidReport {
+fn survey_liquid<const D: usize>(state: &State<D>, params: &Params, extremes: &Extremes) -> LiquidReport {
     let grid = *state.blocks.grid();
     // Collected in order, so that the sums are the same for any number of threads.
     let blocks: Vec<Sums> =
@@ -78,17 +107,12 @@ fn survey_liquid<const D: usize>(state: &State<D>, params: &Params) -> LiquidRep
     });
     let volume = total.cells * grid.cell_volume();
     let centroid: Vec<f64> = (0..D).map(|k| total.moment[k] / total.cells.max(1e-300)).collect();
-    let largest = |of: fn(&[f32; D], &[f32; D]) -> f32| {
-        let particles = state.particles.position.par_iter().zip(&state.particles.velocity).with_min_len(4096);
-        particles.filter(|(x, _)| Particles::is_alive(x)).map(|(x, v)| of(x, v)).reduce(|| 0.0, f32::max)
-            as f64
-    };
     LiquidReport {
         volume,
         kinetic_energy: 0.5 * params.density * grid.cell_volume() * total.speed_squared,
         potential_energy: params.density * volume * params.gravity * centroid[1],
-        max_speed: largest(|_, v| v.iter().map(|v| v * v).sum()).sqrt(),
-        front: largest(|x, _| x[0]) * grid.dx,
+        max_speed: (extremes.speed_squared as f64).sqrt(),
+        front: extremes.front as f64 * grid.dx,
         centroid,
     }
 }
