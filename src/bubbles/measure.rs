@@ -382,32 +382,35 @@ fn reaches_out<const D: usize>(blocks: &Blocks<D>, slot: usize) -> bool {
     (0..D).any(|k| first[k] < 0 || first[k] + SIDE as i32 > cells[k] as i32)
 }
 
-/// Passes on the air alone.
+/// Passes on the air alone, whole rows at once.
 struct AirOnly<F>(F);
 
-impl<F: FnMut(u32, usize, Real)> VisitCells for AirOnly<F> {
+impl<F: FnMut(u32, usize, usize, Real)> VisitCells for AirOnly<F> {
+    #[inline(always)]
     fn row(&mut self, first: usize, region: u32, is_air: bool) {
         if is_air {
-            (first..first + SIDE).for_each(|cell| (self.0)(region, cell, 1.0));
+            (self.0)(region, first, SIDE, 1.0);
         }
     }
 
+    #[inline(always)]
     fn cell(&mut self, local: usize, cell: &CellContent) {
         let air = if cell.is_air { cell.own } else { cell.other };
         if let Some((region, volume)) = air {
-            (self.0)(region, local, volume);
+            (self.0)(region, local, 1, volume);
         }
     }
 }
 
-/// Calls `share(region, cell, volume)` for the air in a block's cells, volumes in cells.
+/// Calls `share(region, first, count, volume)` for the air in a block: `count` cells in a row, from `first` on, hold
+/// `volume` each, in cells.
 pub fn air_shares<const D: usize>(
     blocks: &Blocks<D>,
     boundary: &Boundary<D>,
     surface: &Field<f32>,
     regions: &Regions<D>,
     slot: usize,
-    share: impl FnMut(u32, usize, Real),
+    share: impl FnMut(u32, usize, usize, Real),
 ) {
     visit_cells(blocks, boundary, surface, regions, slot, &mut AirOnly(share));
 }

@@ -213,7 +213,14 @@ unsafe impl Sync for Out {}
 
 /// The cells of a block that hold particles, and those.
 #[inline(always)]
-fn filled_cells(ranges: &CellRanges, slot: usize) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> + '_ {
+fn filled_cells(
+    ranges: &CellRanges,
+    slot: usize,
+) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> + '_ {
     let any = !ranges.of_block(slot).is_empty();
-    ranges.cells(slot).enumerate().take(if any { usize::MAX } else { 0 }).filter(|(_, range)| !range.is_empty())
+    ranges
+        .cells(slot)
+        .enumerate()
+        .take(if any { usize::MAX } else { 0 })
+        .filter(|(_, range)| !range.is_empty())
 }

@@ -1,7 +1,7 @@
 //! How well a projection did.
 
 use crate::geometry::{Label, Nearness};
-use crate::grid::{Field, SIDE, load_halo, sum_over_blocks};
+use crate::grid::{Field, SIDE, block_cells, load_halo, sum_over_blocks};
 use crate::math::{Real, unflatten};
 
 use super::assemble::{HALO, MOST, wall_velocity, wanted_outflow};
@@ -25,14 +25,23 @@ pub fn divergence<const D: usize>(
     let squares = sum_over_blocks(&projection.live, partial, |slot| {
         let blocks = problem.blocks;
         let is_clear = problem.boundary.nearness(slot) == Nearness::Clear;
-        let (mut faces, mut open) = ([0f32; MOST], [1f32; MOST]);
+        let (mut faces, mut open) = ([0f32; MOST], [0f32; MOST]);
         let mut outflow = [0f64; SIDE * SIDE * SIDE];
         for axis in 0..D {
             load_halo(blocks, &velocity[axis], slot, HALO, &mut faces);
-            if !is_clear {
-                load_halo(blocks, &problem.boundary.open[axis], slot, HALO, &mut open);
+            if is_clear {
+                for (row, outflow) in outflow[..block_cells(D)].chunks_exact_mut(SIDE).enumerate() {
+                    let low = HALO.index(unflatten::<D>(row * SIDE, SIDE).map(|c| c as i32));
+                    let high = low + HALO.stride(axis);
+                    let pairs = faces[low..low + SIDE].iter().zip(&faces[high..high + SIDE]);
+                    for (outflow, (low, high)) in outflow.iter_mut().zip(pairs) {
+                        *outflow += *high as f64 - *low as f64;
+                    }
+                }
+                continue;
             }
-            for (local, outflow) in outflow.iter_mut().enumerate().take(crate::grid::block_cells(D)) {
+            load_halo(blocks, &problem.boundary.open[axis], slot, HALO, &mut open);
+            for (local, outflow) in outflow.iter_mut().enumerate().take(block_cells(D)) {
                 let cell = unflatten::<D>(local, SIDE);
                 let at = HALO.index(cell.map(|c| c as i32));
                 for (sign, high) in [(-1.0, 0), (1.0, 1)] {

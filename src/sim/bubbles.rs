@@ -114,11 +114,12 @@ fn survey_block<const D: usize>(state: &State<D>, slot: usize) -> Vec<(u32, Sums
     if !has_air && state.surface.block(slot).iter().all(|&distance| distance <= deep) {
         return found;
     }
-    air_shares(blocks, &state.boundary, &state.surface, regions, slot, |region, cell, share| {
-        let x = position::<D>(blocks.first_cell(slot), cell);
-        let sum = entry(&mut found, region);
-        sum.volume += share;
-        (0..D).for_each(|k| sum.moment[k] += share * (x[k] + 0.5));
+    air_shares(blocks, &state.boundary, &state.surface, regions, slot, |region, first, count, share| {
+        let mut middle = position::<D>(blocks.first_cell(slot), first).map(|x| x + 0.5);
+        middle[0] += 0.5 * (count - 1) as Real;
+        let (sum, volume) = (entry(&mut found, region), share * count as Real);
+        sum.volume += volume;
+        (0..D).for_each(|k| sum.moment[k] += volume * middle[k]);
     });
     let moving = state.boundary.nearness(slot) == Nearness::Moving;
     let mut label = [Label::Solid; MOST];
