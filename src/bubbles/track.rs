@@ -54,7 +54,7 @@ pub struct Scene<'a, const D: usize> {
     pub fed: &'a [(u32, Real)],
     /// Particles in a full cell.
     pub per_cell: Real,
-    /// Whether air keeps its volume; otherwise what is measured counts as right.
+    /// Whether air keeps its volume. Where it does not, rest volumes still tell what it once had.
     pub conserve: bool,
     /// Simulated seconds.
     pub time: Real,
@@ -251,8 +251,8 @@ impl Tracker {
                     0.0
                 }
             };
-            // Where air may come and go, and when that has just ended, it is as large as it should be.
-            if !(scene.conserve && self.conserved) {
+            // When air that could come and go is held again, it is as large as it should be.
+            if scene.conserve && !self.conserved {
                 record.rest = if record.void { 0.0 } else { record.volume };
             }
         }

@@ -75,6 +75,21 @@ pub const MARGIN_CELLS: usize = 4;
 /// Key of a particle that is to vanish: past every table of blocks.
 const DEAD: u32 = u32::MAX;
 
+impl<const D: usize> Clone for Sorter<D> {
+    fn clone(&self) -> Self {
+        Sorter {
+            ranges: self.ranges.clone(),
+            wanted: self.wanted.clone(),
+            surroundings: self.surroundings.clone(),
+            needs: self.needs.iter().map(|need| AtomicU32::new(need.load(Ordering::Relaxed))).collect(),
+            rank: self.rank.clone(),
+            counts: self.counts.clone(),
+            order: self.order.clone(),
+            spare: self.spare.clone(),
+        }
+    }
+}
+
 impl<const D: usize> Sorter<D> {
     /// No memory yet.
     pub fn new() -> Self {

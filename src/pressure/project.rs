@@ -14,6 +14,7 @@ use super::assemble::{Shore, assemble};
 use super::update::update_velocity;
 
 /// The linear system of the last projection, its solution, and the memory to do the next one.
+#[derive(Clone)]
 pub struct Projection<const D: usize> {
     /// What each cell is made of.
     pub label: Field<Label>,

@@ -54,6 +54,15 @@ impl Exhibit {
         Ok(Exhibit { stage, run, driven, report, start_volume })
     }
 
+    /// The same simulation at the same moment, to go its own way.
+    pub fn branch(&self) -> Self {
+        let driven = match &self.driven {
+            Driven::TwoD(pair) => Driven::TwoD(pair.branch()),
+            Driven::ThreeD(pair) => Driven::ThreeD(pair.branch()),
+        };
+        Exhibit { stage: Arc::clone(&self.stage), driven, report: self.report.clone(), ..*self }
+    }
+
     /// Goes forward by one frame of the scene; false when `stop` was raised before its end.
     pub fn advance(
         &mut self,
@@ -111,6 +120,11 @@ impl<const D: usize> Pair<D> {
         let solver = Box::new(Simulation::new(&setup)?);
         let solids = Arc::new(solid_field(&setup, 0.0));
         Ok(Pair { setup, solver, solids })
+    }
+
+    fn branch(&self) -> Self {
+        let Pair { setup, solver, solids } = self;
+        Pair { setup: setup.clone(), solver: solver.branch(), solids: Arc::clone(solids) }
     }
 
     fn fill(&mut self, snapshot: &mut Snapshot, wanted: Wanted) {

@@ -7,6 +7,7 @@
 //! * [`Worker`]: an exhibit on a thread of its own, [`Command`]s in, the newest snapshot out; [`Pace`] keeps several
 //!   on one clock.
 
+mod command;
 mod drive;
 mod exhibit;
 mod fields;
@@ -17,6 +18,7 @@ mod solver;
 mod stage;
 mod worker;
 
+pub use command::{Adoption, Branch, Command, Phase};
 pub use drive::{AnySolver, Frame, Outcome, RunError, Runner, Watch};
 pub use exhibit::Exhibit;
 pub use half::{half, whole};
@@ -24,4 +26,4 @@ pub use pace::Pace;
 pub use snapshot::{CellFields, Mote, Snapshot, SolidField, Triangles, Wanted, bubble_region, region};
 pub use solver::{LinearSystem, RowKind, Solver, SolverError};
 pub use stage::{SolidPose, Stage, StageSolid};
-pub use worker::{Command, Phase, Worker};
+pub use worker::Worker;

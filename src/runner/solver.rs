@@ -33,6 +33,9 @@ pub trait Solver<const D: usize>: Send + Sync {
     /// The parameters in use, to be changed between two frames.
     fn params_mut(&mut self) -> &mut Params;
 
+    /// The same simulation at the same moment, to go its own way.
+    fn branch(&self) -> Box<dyn Solver<D>>;
+
     /// The statistics of this moment, without those of a frame.
     fn survey(&mut self) -> FrameReport;
 
@@ -81,6 +84,10 @@ impl<const D: usize> Solver<D> for Simulation<D> {
 
     fn params_mut(&mut self) -> &mut Params {
         &mut self.params
+    }
+
+    fn branch(&self) -> Box<dyn Solver<D>> {
+        Box::new(Simulation::branch(self))
     }
 
     fn survey(&mut self) -> FrameReport {

@@ -4,71 +4,27 @@
 //! reported; the last good snapshot stays.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use rayon::ThreadPoolBuilder;
 
 use super::SolverError;
+use super::command::{Adoption, Branch, Command, Phase};
 use super::exhibit::Exhibit;
 use super::pace::{Pace, Place};
 use super::snapshot::{Snapshot, Wanted};
 use super::stage::Stage;
 use crate::scene::{self, AnyScene, Overrides};
-use crate::sim::{Model, ParamInfo, ParamValue, Params, params_table};
+use crate::sim::{Params, params_table};
 
 /// Snapshots are made at most this often while playing: no screen shows more.
 const SHORTEST: Duration = Duration::from_millis(12);
 /// A solve that ends with a larger relative residual than this has failed.
 const HOPELESS: f64 = 0.5;
-
-/// What a worker can be told.
-#[derive(Clone)]
-pub enum Command {
-    /// Go on.
-    Play,
-    /// Stop before the next substep.
-    Pause,
-    /// Go to the end of the next frame, then pause.
-    Step,
-    /// Start the scene again, with the parameters as they are.
-    Reset,
-    /// Change to another scene; the model stays if `keep_model` says so.
-    Load {
-        /// Built-in name or path.
-        scene: String,
-        /// Changes to it.
-        overrides: Overrides,
-    },
-    /// Change a parameter. One that is not live starts the scene again.
-    Set(&'static ParamInfo, ParamValue),
-    /// Treat air differently from the next substep on.
-    Model(Model),
-    /// Simulated seconds per second of the wall clock, at most.
-    Speed(f64),
-    /// Which costly parts snapshots should have.
-    Wanted(Wanted),
-    /// Panic, to see that it does no harm.
-    #[doc(hidden)]
-    Panic,
-}
-
-/// What a worker is doing.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Phase {
-    /// Reading and building a scene.
-    #[default]
-    Loading,
-    /// Going on.
-    Playing,
-    /// Waiting.
-    Paused,
-    /// Given up, for this reason; reset or load to go on.
-    Failed(String),
-}
 
 /// What the viewer holds of a worker.
 pub struct Worker {
@@ -111,7 +67,7 @@ impl Worker {
 
     /// Tells the worker something; returns at once.
     pub fn send(&self, command: Command) {
-        let at_once = matches!(&command, Command::Reset | Command::Load { .. })
+        let at_once = matches!(&command, Command::Reset | Command::Load { .. } | Command::Adopt(_))
             || matches!(&command, Command::Set(info, _) if !info.live);
         // First the flag, then the command: the other way round the flag could be raised after the command was obeyed,
         // and stop what came of it.
@@ -146,6 +102,7 @@ impl Drop for Worker {
 enum Start {
     Reset,
     Load(String, Overrides),
+    Adopt(Adoption),
 }
 
 /// How the simulation is to go on; commands change it at any time.
@@ -161,6 +118,8 @@ struct Control {
     /// The parameters of the next run; those of the current one follow its own copy.
     params: Params,
     start: Option<Start>,
+    /// Who wants a copy of the simulation.
+    heirs: Vec<Sender<Branch>>,
     panic: bool,
 }
 
@@ -173,6 +132,8 @@ struct Loop {
     runs: u64,
     due: Instant,
     published: Instant,
+    /// Whether the last frame was kept back, since another was to follow at once.
+    kept_back: bool,
     /// When the last frame was done, while frames follow each other.
     done: Option<Instant>,
     pace: f64,
@@ -191,6 +152,7 @@ impl Loop {
             wanted_anew: false,
             params: Params::default(),
             start: None,
+            heirs: Vec::new(),
             panic: false,
         };
         let now = Instant::now();
@@ -202,6 +164,7 @@ impl Loop {
             runs: 0,
             due: now,
             published: now,
+            kept_back: false,
             done: None,
             pace: 0.0,
         }
@@ -240,11 +203,17 @@ impl Loop {
         if let Some(start) = self.control.start.take() {
             return self.begin(start);
         }
+        if !self.control.heirs.is_empty() {
+            self.send_copies();
+            return Ok(());
+        }
         let Some(exhibit) = &mut self.exhibit else {
             self.control.wait(None, None);
             return Ok(());
         };
-        if std::mem::take(&mut self.control.wanted_anew) {
+        let is_last = self.kept_back && !self.control.may_go();
+        if std::mem::take(&mut self.control.wanted_anew) || is_last {
+            self.kept_back = false;
             self.control.publish(exhibit.snapshot(self.control.wanted, self.pace));
         }
         if !self.control.may_go() {
@@ -267,9 +236,49 @@ impl Loop {
         self.frame()
     }
 
+    /// Gives its simulation to all who asked for it; who gets nothing will notice.
+    fn send_copies(&mut self) {
+        for heir in std::mem::take(&mut self.control.heirs) {
+            if let (Some(exhibit), Some(scene)) = (&self.exhibit, &self.scene) {
+                // Who does not want it any more need not get it.
+                let _ = heir.send(Branch {
+                    exhibit: exhibit.branch(),
+                    scene: scene.clone(),
+                    first: self.first.clone(),
+                    params: self.control.params.clone(),
+                    runs: self.runs,
+                });
+            }
+        }
+        self.control.playing = false;
+    }
+
+    /// Waits for a copy of another worker's simulation, and goes on with it; false when there is none.
+    fn adopt(&mut self, adoption: &Adoption) -> bool {
+        let from = adoption.from.lock().unwrap_or_else(PoisonError::into_inner);
+        let branch = loop {
+            match from.recv_timeout(Duration::from_millis(20)) {
+                Ok(branch) => break branch,
+                Err(RecvTimeoutError::Timeout) if !self.control.shared.quit.load(Ordering::Relaxed) => {}
+                Err(_) => return false,
+            }
+        };
+        let Branch { mut exhibit, scene, first, params, runs } = branch;
+        exhibit.params_mut().model = adoption.model;
+        self.control.params = Params { model: adoption.model, ..params };
+        (self.scene, self.first, self.runs) = (Some(scene), first, runs);
+        self.show(exhibit);
+        true
+    }
+
     fn begin(&mut self, start: Start) -> Result<(), SolverError> {
         self.exhibit = None;
         self.control.say(Phase::Loading);
+        let start = match start {
+            Start::Adopt(adoption) if self.adopt(&adoption) => return Ok(()),
+            Start::Adopt(Adoption { otherwise: (name, overrides), .. }) => Start::Load(name, overrides),
+            start => start,
+        };
         if let Start::Load(name, overrides) = start {
             let scene = scene::load(&name, &overrides)?;
             self.control.params = scene.params().clone();
@@ -284,17 +293,22 @@ impl Loop {
             let again = Snapshot { run: self.runs, params: params.clone(), ..Snapshot::clone(&first) };
             self.control.publish(again);
         }
-        let mut exhibit = Exhibit::new(scene, Arc::clone(stage), params, self.runs)?;
+        let exhibit = Exhibit::new(scene, Arc::clone(stage), params, self.runs)?;
+        self.show(exhibit);
+        self.first = self.control.shared.newest.load_full();
+        Ok(())
+    }
+
+    /// A simulation enters.
+    fn show(&mut self, mut exhibit: Exhibit) {
         self.pace = 0.0;
         self.done = None;
         self.control.publish(exhibit.snapshot(self.control.wanted, 0.0));
-        self.first = self.control.shared.newest.load_full();
-        self.control.wanted_anew = false;
+        (self.control.wanted_anew, self.kept_back) = (false, false);
         self.control.place.restart();
         self.exhibit = Some(exhibit);
         self.due = Instant::now();
         self.control.report_phase();
-        Ok(())
     }
 
     fn frame(&mut self) -> Result<(), SolverError> {
@@ -320,7 +334,8 @@ impl Loop {
             let share = (1.0 / exhibit.stage().fps).clamp(0.02, 0.2);
             self.pace = if self.pace == 0.0 { pace } else { (1.0 - share) * self.pace + share * pace };
         }
-        if now - self.published >= SHORTEST || !control.may_go() || self.due <= now {
+        self.kept_back = now - self.published < SHORTEST && control.may_go() && self.due > now;
+        if !self.kept_back {
             self.published = now;
             let snapshot = exhibit.snapshot(control.wanted, self.pace);
             control.publish(snapshot);
@@ -368,7 +383,7 @@ impl Control {
 
     /// Whether the next frame is wanted.
     fn may_go(&self) -> bool {
-        self.playing || self.steps > 0 || self.place.is_behind()
+        self.playing || self.steps > 0 || !self.heirs.is_empty() || self.place.is_behind()
     }
 
     fn obey(&mut self, command: Command, live: Option<&mut Params>) {
@@ -382,6 +397,8 @@ impl Control {
             // A load that has not begun yet is a start as well, and knows the scene.
             Command::Reset => self.start = Some(self.start.take().unwrap_or(Start::Reset)),
             Command::Load { scene, overrides } => self.start = Some(Start::Load(scene, overrides)),
+            Command::Branch(heirs) => self.heirs.extend(heirs),
+            Command::Adopt(adoption) => self.start = Some(Start::Adopt(adoption)),
             Command::Set(info, value) => {
                 // Refused values never leave the panel; should one, nothing changes.
                 if info.assign(&mut self.params, &value).is_ok() {

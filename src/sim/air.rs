@@ -10,7 +10,7 @@ use crate::pressure::{FREE, Projection, Roles};
 use super::{AirSource, Model, Params};
 
 /// Regions of air and liquid with all that is known about them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Air<const D: usize> {
     /// Blocks that walls run through, and what blocks that are not stored are made of.
     pub wall_blocks: WallBlocks,

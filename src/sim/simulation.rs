@@ -88,6 +88,13 @@ impl<const D: usize> Simulation<D> {
         Ok(simulation)
     }
 
+    /// The same simulation at the same moment, to go its own way.
+    pub fn branch(&self) -> Self {
+        let mut scratch = Scratch::new();
+        scratch.resize(self.state.blocks.slot_count());
+        Simulation { params: self.params.clone(), state: self.state.clone(), scratch, ..*self }
+    }
+
     /// Advances by one frame, in as many substeps as the CFL number asks for. `None` when told to stop; the state
     /// is then that of the last whole substep.
     pub fn advance_frame(

@@ -9,6 +9,7 @@ use crate::pressure::Projection;
 use super::{Air, AirSource, Drain, Setup, Source};
 
 /// All that is needed to go on after a restart.
+#[derive(Clone)]
 pub struct State<const D: usize> {
     /// Simulated seconds.
     pub time: Real,

@@ -82,10 +82,9 @@ fn steer(action: &Action, session: &mut Session, panes: &mut Panes, desk: &mut D
             desk.selected = desk.selected.filter(|(pane, _)| *pane == 0);
         }
         Action::ToggleCompare => {
-            let params = panes.0.first().and_then(|shown| shown.snapshot.as_ref()).map(|s| s.params.clone());
             let first = panes.0.first().map_or(Model::default(), |shown| shown.model);
             // The interesting neighbour of the free surface is whatever comes behind it.
-            if let Err(error) = session.compare(panes, next_model(first), params.as_ref()) {
+            if let Err(error) = session.compare(panes, next_model(first)) {
                 desk.alarm(format!("A second simulation could not be started: {error}"));
             }
         }

@@ -1,13 +1,14 @@
 //! The simulations behind the panes: who runs, on how many threads, and what was last heard of them.
 
-use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 
 use bevy::prelude::*;
 
 use super::entities::History;
-use crate::runner::{Command, Pace, Phase, Snapshot, Wanted, Worker};
+use crate::runner::{Adoption, Command, Pace, Phase, Snapshot, Wanted, Worker};
 use crate::scene::Overrides;
-use crate::sim::{Model, ParamInfo, ParamValue, Params};
+use crate::sim::{Model, ParamInfo, ParamValue};
 
 /// What a pane shows: filled by workers in the window, frame by frame when rendering.
 #[derive(Clone, Debug)]
@@ -89,8 +90,8 @@ impl Session {
             playing: true,
             speed: 1.0,
         };
-        for (index, &model) in opening.models.iter().enumerate() {
-            session.add_worker(model, opening.models.len(), index)?;
+        for &model in &opening.models {
+            session.add_worker(session.load_command(model), opening.models.len())?;
         }
         let panes = Panes(opening.models.iter().map(|&model| Shown::new(model)).collect());
         Ok((session, panes))
@@ -101,14 +102,15 @@ impl Session {
         &self.scene
     }
 
-    fn add_worker(&mut self, model: Model, of: usize, _index: usize) -> std::io::Result<()> {
+    /// Starts one of `of` workers; its first command gives it something to do.
+    fn add_worker(&mut self, start: Command, of: usize) -> std::io::Result<()> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         // The window needs a core; two simulations share the rest.
         let threads = self.threads.unwrap_or(cores.saturating_sub(1)) / of.max(1);
         let worker = Worker::start(threads.max(1), &self.pace)?;
         worker.send(Command::Wanted(self.wanted));
         worker.send(Command::Speed(self.speed));
-        worker.send(self.load_command(model));
+        worker.send(start);
         if self.playing {
             worker.send(Command::Play);
         }
@@ -117,8 +119,11 @@ impl Session {
     }
 
     fn load_command(&self, model: Model) -> Command {
-        let overrides = Overrides { model: Some(model.name().to_owned()), ..self.overrides.clone() };
-        Command::Load { scene: self.scene.clone(), overrides }
+        Command::Load { scene: self.scene.clone(), overrides: self.overrides_with(model) }
+    }
+
+    fn overrides_with(&self, model: Model) -> Overrides {
+        Overrides { model: Some(model.name().to_owned()), ..self.overrides.clone() }
     }
 
     /// Tells every simulation.
@@ -169,23 +174,30 @@ impl Session {
         }
     }
 
-    /// A second simulation of the same scene with another model, both from the beginning.
-    pub fn compare(
-        &mut self,
-        panes: &mut Panes,
-        model: Model,
-        params: Option<&Params>,
-    ) -> std::io::Result<()> {
+    /// A second simulation with another model, from this moment on.
+    pub fn compare(&mut self, panes: &mut Panes, model: Model) -> std::io::Result<()> {
+        let (Some(first), Some(parent)) = (panes.0.first().cloned(), self.workers.pop()) else {
+            return Ok(());
+        };
         // Members of the old group that are gone must not be waited for.
         self.pace = Arc::default();
-        let models = [panes.0.first().map_or(model, |shown| shown.model), model];
         self.workers.clear();
-        panes.0.clear();
-        for (index, model) in models.into_iter().enumerate() {
-            self.add_worker(model, models.len(), index)?;
-            panes.0.push(Shown::new(model));
+        let parent = Arc::new(parent);
+        let models = [first.model, model];
+        let (senders, receivers): (Vec<_>, Vec<_>) = models.iter().map(|_| channel()).unzip();
+        parent.send(Command::Branch(senders));
+        for (model, from) in models.into_iter().zip(receivers) {
+            let overrides = self.overrides_with(model);
+            let start = Command::Adopt(Adoption {
+                from: Arc::new(Mutex::new(from)),
+                parent: Arc::clone(&parent),
+                model,
+                otherwise: (self.scene.clone(), overrides),
+            });
+            self.add_worker(start, models.len())?;
         }
-        self.restore(params);
+        // Until the second simulation has something of its own to show, it looks like the first.
+        panes.0 = vec![first.clone(), Shown { model, ..first }];
         Ok(())
     }
 
@@ -193,14 +205,6 @@ impl Session {
     pub fn compare_no_more(&mut self, panes: &mut Panes) {
         self.workers.truncate(1);
         panes.0.truncate(1);
-    }
-
-    /// Sets changed parameters again after a worker was replaced.
-    fn restore(&self, params: Option<&Params>) {
-        let Some(params) = params else { return };
-        for info in crate::sim::params_table() {
-            self.tell(Command::Set(info, (info.get)(params)));
-        }
     }
 
     /// Takes the newest snapshots. Two simulations on one clock are shown at the same frame.

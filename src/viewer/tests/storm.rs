@@ -1,10 +1,11 @@
 //! Workers under fire: random commands, panics, bad scenes.
 
-use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::math::hash_unit;
-use crate::runner::{Command, Pace, Phase, Snapshot, Wanted, Worker};
+use crate::runner::{Adoption, Command, Pace, Phase, Snapshot, Wanted, Worker};
 use crate::scene::Overrides;
 use crate::sim::{Model, ParamKind, ParamValue, params_table};
 
@@ -183,6 +184,59 @@ fn two_simulations_on_one_clock_stay_together() {
         let frames = [0, 1].map(|k| workers[k].newest().map_or(0, |s| s.report.frame));
         (frames[0] == frames[1]).then_some(())
     });
+}
+
+#[test]
+fn a_comparison_goes_on_from_the_moment_it_was_asked_for() {
+    let parent = worker();
+    parent.send(load("ball_in_circle_2d"));
+    parent.send(Command::Play);
+    after(&parent, |snapshot| snapshot.report.frame >= 5);
+    let (parent, pace) = (Arc::new(parent), Arc::new(Pace::default()));
+    let (senders, receivers): (Vec<_>, Vec<_>) = Model::ALL.iter().map(|_| channel()).unzip();
+    parent.send(Command::Branch(senders));
+    let heirs: Vec<_> = receivers
+        .into_iter()
+        .zip(Model::ALL)
+        .map(|(from, model)| {
+            let heir = Worker::start(1, &pace).expect("a thread");
+            heir.send(Command::Adopt(Adoption {
+                from: Arc::new(Mutex::new(from)),
+                parent: Arc::clone(&parent),
+                model,
+                otherwise: ("no_such_scene".to_owned(), Overrides::default()),
+            }));
+            heir
+        })
+        .collect();
+    let gone = Arc::downgrade(&parent);
+    drop(parent);
+    let moments: Vec<_> = heirs.iter().map(|heir| after(heir, |_| true)).collect();
+    assert!(moments[0].report.frame >= 5, "from the middle of the run");
+    for (moment, model) in moments.iter().zip(Model::ALL) {
+        assert_eq!(moment.params.model, model);
+        assert_eq!(moment.report.time, moments[0].report.time, "both at the same moment");
+        assert_eq!(moment.report.liquid, moments[0].report.liquid, "and in the same state");
+    }
+    wait_for("the parent's end", || gone.upgrade().is_none().then_some(()));
+    heirs.iter().for_each(|heir| heir.send(Command::Play));
+    let later = moments[0].report.frame + 5;
+    heirs.iter().for_each(|heir| drop(after(heir, |snapshot| snapshot.report.frame >= later)));
+}
+
+#[test]
+fn a_comparison_with_nothing_starts_from_the_beginning() {
+    let parent = Arc::new(worker());
+    let (sender, from) = channel();
+    parent.send(Command::Branch(vec![sender]));
+    let heir = worker();
+    heir.send(Command::Adopt(Adoption {
+        from: Arc::new(Mutex::new(from)),
+        parent,
+        model: Model::Constraint,
+        otherwise: ("dam_break_2d".to_owned(), Overrides { cells: Some(24), ..Overrides::default() }),
+    }));
+    assert_eq!(after(&heir, |_| true).report.frame, 0);
 }
 
 /// Prints the figures; they mean something on an idle machine only.

@@ -5,7 +5,7 @@ use glug::math::Vector;
 use glug::scene::{AnyScene, Overrides, Scene, load};
 use glug::sim::{BubbleReport, FrameReport, Model, Setup, Simulation};
 
-use crate::sim::{advance, corner_box, scene_2d, tank};
+use crate::sim::{advance, corner_box, scene_2d, scene_3d, tank};
 
 fn scene_with(name: &str, cells: usize) -> Scene<2> {
     match load(name, &Overrides { cells: Some(cells), ..Overrides::default() }) {
@@ -156,6 +156,29 @@ fn switching_the_model_acts_on_the_next_step_and_on_nothing_else() {
     let later = (0..5).map(|_| closed_air(&advance(&mut simulation, 1e-2))).last().expect("five frames");
     assert!(left > 0.0 && left < 0.95 * whole, "{left} of {whole}");
     assert!((later / left - 1.0).abs() < 0.02, "{left} became {later}");
+}
+
+/// A copy of a simulation goes the way of the original, bit by bit, until something is changed.
+fn a_branch_goes_the_same_way<const D: usize>(scene: &Scene<D>) {
+    let mut original = Simulation::new(&scene.setup).expect("it starts");
+    (0..4).for_each(|_| drop(advance(&mut original, 1.0 / scene.fps)));
+    let [mut same, mut other] = [original.branch(), original.branch()];
+    other.params.gravity *= 0.5;
+    for simulation in [&mut original, &mut same, &mut other] {
+        (0..3).for_each(|_| drop(advance(simulation, 1.0 / scene.fps)));
+    }
+    assert!(bits(&original) == bits(&same), "the same bits");
+    assert!(bits(&original) != bits(&other), "another way");
+}
+
+#[test]
+fn a_branch_goes_the_same_way_2d() {
+    a_branch_goes_the_same_way(&scene_with("water_cooler_2d", 48));
+}
+
+#[test]
+fn a_branch_goes_the_same_way_3d() {
+    a_branch_goes_the_same_way(&scene_3d("rising_bubbles", 16));
 }
 
 /// The bell takes its air down: as much of it under water as above.
