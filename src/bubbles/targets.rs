@@ -44,7 +44,9 @@ const MOST_WALL_MOTION: Real = 0.5;
 /// Largest share by which a liquid cell may expand or shrink in one step.
 const MOST_EXPANSION: Real = 0.01;
 /// Largest share of a deviation that one step may correct.
-const MOST_AT_ONCE: Real = 0.5;
+const MOST_AT_ONCE: Real = 0.8;
+/// How far ahead of the projection advection looks, in steps.
+const LOOK_AHEAD: Real = 0.5;
 
 impl Targets {
     /// Decides what to ask for in a step of `dt` seconds on cells `dx` wide. `constrained` says which air regions keep
@@ -75,7 +77,9 @@ impl Targets {
                     let missing = record.rest - record.volume;
                     let wanted =
                         if record.void { missing } else { missing * (rates.air * dt).min(MOST_AT_ONCE) };
-                    outflow = wanted.clamp(-most, most) * dx / dt;
+                    // Advection looks half a step ahead: it will act on 3/2 of this outflow less 1/2 of the last one.
+                    let asked = (wanted * dx / dt + LOOK_AHEAD * record.asked) / (1.0 + LOOK_AHEAD);
+                    outflow = asked.clamp(-most * dx / dt, most * dx / dt);
                     basin.air += outflow;
                 }
                 Label::Air => basin.open = true,

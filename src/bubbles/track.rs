@@ -34,6 +34,8 @@ pub struct Record {
     pub since: Real,
     /// Its scaled pressure in the last projection: a guess for the next.
     pub pressure: Real,
+    /// The net outflow that the last step asked of it, m/s.
+    pub asked: Real,
     /// Of a liquid: particles.
     particles: Real,
 }
@@ -116,6 +118,9 @@ const LEAST_SHARE: f64 = 0.02;
 /// Sealed air that differs by less than this share from one step to the next is the same.
 const SAME_SIZE: f64 = 0.02;
 
+/// A bubble that outgrows its rest volume by more than this within a step has taken in air from outside.
+const MOST_GROWTH: f64 = 1.05;
+
 /// Untracked air of more than this many cells along each axis is no numerical void.
 const LARGEST_VOID: usize = 4;
 
@@ -125,7 +130,7 @@ impl Tracker {
         &self.records
     }
 
-    /// The records, to note their pressures.
+    /// The records, to note their pressures and what is asked of them.
     pub fn records_mut(&mut self) -> &mut [Record] {
         &mut self.records
     }
@@ -215,6 +220,7 @@ impl Tracker {
                 void: false,
                 since: scene.time,
                 pressure: 0.0,
+                asked: 0.0,
                 particles: 0.0,
             }
         }));
@@ -237,12 +243,17 @@ impl Tracker {
         let shares = &mut self.shares;
         self.graph.redistribute(&self.old, &self.new, edges, |region, share| shares[region] = share);
         let olds = self.before.len();
+        let outside = self.before.iter().any(|record| record.open);
         let limit = power(LARGEST_VOID, D) as Real;
         for (index, record) in self.records.iter_mut().enumerate().filter(|(_, r)| r.phase == Label::Air) {
             let kin = self.kin[olds + index];
             let from_voids = kin.votes > 0;
             let share = self.shares[index];
             record.rest = match share {
+                // A film that tears and closes again within the step lets air in; its particles cannot tell from where.
+                Share::Rest(rest) if kin.touched && outside && record.volume > MOST_GROWTH * rest + 8.0 => {
+                    record.volume
+                }
                 Share::Rest(rest) => rest,
                 Share::Measured => record.volume,
                 Share::Nothing if !from_voids && (kin.touched || record.volume > limit) => record.volume,
@@ -277,7 +288,8 @@ impl Tracker {
             if let Some(parent) = continues {
                 let old = self.before[parent];
                 let record = &mut self.records[index];
-                (record.id, record.since, record.pressure) = (old.id, old.since, old.pressure);
+                (record.id, record.since) = (old.id, old.since);
+                (record.pressure, record.asked) = (old.pressure, old.asked);
                 continue;
             }
             let record = &mut self.records[index];

@@ -104,6 +104,9 @@ impl<const D: usize> Air<D> {
             blocks.grid().dx,
             dt,
         );
+        for (record, &outflow) in self.tracker.records_mut().iter_mut().zip(&self.targets.outflow) {
+            record.asked = outflow;
+        }
     }
 
     /// Gives a shared unknown to every air region that touches liquid and is closed.

@@ -263,7 +263,7 @@ table! {
     jitter: number(0.0, 1.0), "", false, 0.5, "Randomness of the particles' first places, as a share of their spacing.";
     reseed: switch(), "", true, true, "Add particles to starved cells and remove them from crowded ones.";
     volume_correction: number(0.0, 20.0), "1/s", true, 4.0, "How fast lost volume is given back; 0 lets it go.";
-    bubble_correction: number(0.0, 60.0), "1/s", true, 40.0, "How fast a bubble that drifted is brought back to its volume; 0 lets it drift.";
+    bubble_correction: number(0.0, 120.0), "1/s", true, 60.0, "How fast a bubble that drifted is brought back to its volume; 0 lets it drift.";
     tolerance: number(1e-14, 0.1), "", true, 1e-5, "Relative residual at which the pressure solve stops.";
     tolerance_floor: number(0.0, 0.001), "", true, 1e-9, "Compression per substep too small to care about: the solve stops there.";
     max_iterations: whole(1, 100000), "", true, 400, "Iterations after which the pressure solve gives up.";
