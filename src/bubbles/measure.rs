@@ -1,7 +1,7 @@
 //! How large the regions are, and who touches whom.
 
 use crate::geometry::fraction::corner_mean;
-use crate::geometry::{Boundary, FAR, Label, Settled};
+use crate::geometry::{Boundary, FAR, Label, Nearness, Settled};
 use crate::grid::{
     Blocks, CHUNKS, Field, Halo, SIDE, block_cells, for_each_block_collecting, halo_cells, load_halo,
 };
@@ -54,11 +54,32 @@ pub struct Measure<const D: usize> {
     pub basin: Vec<u32>,
     /// The regions that particles in each cell are part of.
     pub near: Field<Near>,
-    /// Volume of a block's only region, cells; negative when unknown or when there are several.
-    still: Field<Real>,
+    /// What each block held last.
+    still: Field<Still>,
     chunks: Box<[Chunk; CHUNKS]>,
     touching: Pairs,
     sets: Sets,
+}
+
+/// What a block held when it was last measured.
+#[derive(Clone, Copy, Debug, Default)]
+struct Still {
+    state: State,
+    /// The only region with a part in it.
+    region: u32,
+    extent: Extent,
+}
+
+/// Whether a block can change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// At any time.
+    #[default]
+    Restless,
+    /// Not while no liquid comes near.
+    Dry,
+    /// Not while the surface stays away.
+    Deep,
 }
 
 /// What one chunk of blocks found.
@@ -78,7 +99,7 @@ impl<const D: usize> Measure<D> {
             extent: Vec::new(),
             basin: Vec::new(),
             near: Field::new(block_cells(D), NOWHERE),
-            still: Field::new(1, -1.0),
+            still: Field::new(1, Still::default()),
             chunks: Box::new(std::array::from_fn(|_| Chunk::default())),
             touching: Pairs::default(),
             sets: Sets::default(),
@@ -102,23 +123,34 @@ impl<const D: usize> Measure<D> {
         }
         self.near.resize(blocks.slot_count());
         self.still.resize(blocks.slot_count());
+        blocks.fresh().iter().for_each(|&slot| self.still[slot as usize] = Still::default());
+        let below = -blocks.grid().dx as f32;
         for_each_block_collecting(
             blocks.slots(),
             (self.near.parts(), self.still.parts()),
             &mut self.chunks,
             |slot, (near, still), chunk| {
-                // Air in a settled block is as much as it was; no particle is there to ask what is near.
-                let only = regions.only_region(slot);
-                if let Some(region) = only.filter(|_| settled.is_settled(slot) && still[0] >= 0.0) {
-                    chunk.extent[region as usize].volume += still[0];
+                let still = &mut still[0];
+                let only = regions.only_region(slot).unwrap_or(NO_REGION);
+                let now = match only {
+                    NO_REGION => State::Restless,
+                    _ if settled.is_settled(slot) => State::Dry,
+                    _ if is_deep(boundary, regions, surface, slot, below) => State::Deep,
+                    _ => State::Restless,
+                };
+                // What was measured under the same circumstances still holds, and so does what particles there are told.
+                if now == State::Restless || (still.state, still.region) != (now, only) {
+                    let before = chunk.extent.get(only as usize).copied().unwrap_or_default();
+                    measure_block(blocks, boundary, surface, regions, slot, near, chunk);
+                    let after = chunk.extent.get(only as usize).copied().unwrap_or_default();
+                    let extent =
+                        Extent { volume: after.volume - before.volume, deep: after.deep - before.deep };
+                    *still = Still { state: now, region: only, extent };
                     return;
                 }
-                let before = only.map(|region| chunk.extent[region as usize].volume);
-                measure_block(blocks, boundary, surface, regions, slot, near, chunk);
-                still[0] = match (only, before) {
-                    (Some(region), Some(before)) => chunk.extent[region as usize].volume - before,
-                    _ => -1.0,
-                };
+                let sum = &mut chunk.extent[only as usize];
+                sum.volume += still.extent.volume;
+                sum.deep += still.extent.deep;
             },
         );
         self.extent.clear();
@@ -154,6 +186,19 @@ impl<const D: usize> Default for Measure<D> {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Whether all of a block that is not wall lies well below the surface, between walls that rest.
+fn is_deep<const D: usize>(
+    boundary: &Boundary<D>,
+    regions: &Regions<D>,
+    surface: &Field<f32>,
+    slot: usize,
+    below: f32,
+) -> bool {
+    let cells = regions.of.block(slot).iter().zip(surface.block(slot));
+    boundary.nearness(slot) != Nearness::Moving
+        && cells.fold(true, |deep, (&of, &distance)| deep & ((of == NO_REGION) | (distance <= below)))
 }
 
 fn measure_block<const D: usize>(
@@ -213,6 +258,11 @@ impl VisitCells for Found<'_> {
     }
 
     #[inline(always)]
+    fn solid_row(&mut self, first: usize) {
+        self.near[first..first + SIDE].fill(NOWHERE);
+    }
+
+    #[inline(always)]
     fn cell(&mut self, local: usize, cell: &CellContent) {
         self.near[local] = NOWHERE;
         let Some((own, mine)) = cell.own else { return };
@@ -237,6 +287,8 @@ impl VisitCells for Found<'_> {
 trait VisitCells {
     /// A row of whole cells, all of one region, with no other beside them.
     fn row(&mut self, first: usize, region: u32, is_air: bool);
+    /// A row of cells without a region.
+    fn solid_row(&mut self, first: usize);
     /// Any other cell.
     fn cell(&mut self, local: usize, cell: &CellContent);
 }
@@ -283,6 +335,12 @@ fn visit_cells<const D: usize>(
     for first in (0..block_cells(D)).step_by(SIDE) {
         let at = HALO.index(unflatten::<D>(first, SIDE).map(|c| c as i32));
         let partly_out = partly_out && !(is_inside(first) && is_inside(first + SIDE - 1));
+        let own = of[at];
+        let uniform = of[at..at + SIDE].iter().fold(true, |same, &region| same & (region == own));
+        if uniform && own == NO_REGION {
+            visitor.solid_row(first);
+            continue;
+        }
         // Eight cells at once: who has another region beside it?
         let mut meets = [0u32; SIDE];
         for axis in 0..D {
@@ -294,9 +352,7 @@ fn visit_cells<const D: usize>(
             }
         }
         let close = (close[first / 64] >> (first % 64)) & 0xff;
-        let own = of[at];
-        let uniform = of[at..at + SIDE].iter().fold(true, |same, &region| same & (region == own));
-        if uniform && own != NO_REGION && close == 0 && !partly_out && meets == [0; SIDE] {
+        if uniform && close == 0 && !partly_out && meets == [0; SIDE] {
             visitor.row(first, own, is_air(own));
             continue;
         }
@@ -392,6 +448,8 @@ impl<F: FnMut(u32, usize, usize, Real)> VisitCells for AirOnly<F> {
             (self.0)(region, first, SIDE, 1.0);
         }
     }
+
+    fn solid_row(&mut self, _: usize) {}
 
     #[inline(always)]
     fn cell(&mut self, local: usize, cell: &CellContent) {

@@ -19,9 +19,9 @@ pub enum Label {
 
 /// Blocks whose labels cannot have changed, per slot: no liquid is near and no wall moves. In containers with much air
 /// most blocks along the walls are like that, and later stages skip them too.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Settled {
-    state: Vec<u8>,
+    state: Field<u8>,
 }
 
 /// The block may change at any time.
@@ -30,28 +30,25 @@ const RESTLESS: u8 = 0;
 const DRIED: u8 = 1;
 /// Nothing has changed since the block dried.
 const SETTLED: u8 = 2;
+/// Beside one of these: the block holds liquid.
+const LIVE: u8 = 4;
+
+impl Default for Settled {
+    fn default() -> Self {
+        Settled { state: Field::new(1, RESTLESS) }
+    }
+}
 
 impl Settled {
     /// Whether everything found in the block one labelling ago still holds.
     #[inline]
     pub fn is_settled(&self, slot: usize) -> bool {
-        self.state.get(slot) == Some(&SETTLED)
+        self.state.as_slice().get(slot) == Some(&SETTLED)
     }
 
-    fn update<const D: usize>(&mut self, blocks: &Blocks<D>, boundary: &Boundary<D>, surface: &Field<f32>) {
-        self.state.resize(blocks.slot_count(), RESTLESS);
-        blocks.fresh().iter().for_each(|&slot| self.state[slot as usize] = RESTLESS);
-        let dry = blocks.grid().dx as f32;
-        for &slot in blocks.slots().as_slice() {
-            let slot = slot as usize;
-            let calm = boundary.nearness(slot) != Nearness::Moving
-                && surface.block(slot).iter().all(|&distance| distance > dry);
-            self.state[slot] = match (calm, self.state[slot]) {
-                (false, _) => RESTLESS,
-                (true, RESTLESS) => DRIED,
-                (true, _) => SETTLED,
-            };
-        }
+    fn resize<const D: usize>(&mut self, blocks: &Blocks<D>) {
+        self.state.resize(blocks.slot_count());
+        blocks.fresh().iter().for_each(|&slot| self.state.block_mut(slot as usize)[0] = RESTLESS);
     }
 }
 
@@ -68,23 +65,30 @@ pub fn label_cells<const D: usize>(
     settled: &mut Settled,
 ) {
     label.resize(blocks.slot_count());
-    settled.update(blocks, boundary, surface);
-    let settled = &*settled;
-    for_each_block(blocks.slots(), label.parts(), |slot, label| {
-        if settled.is_settled(slot) {
+    settled.resize(blocks);
+    let dry = blocks.grid().dx as f32;
+    for_each_block(blocks.slots(), (label.parts(), settled.state.parts()), |slot, (label, state)| {
+        let (distances, nearness) = (surface.block(slot), boundary.nearness(slot));
+        let calm = nearness != Nearness::Moving && distances.iter().all(|&distance| distance > dry);
+        state[0] = match (calm, state[0] & !LIVE) {
+            (false, _) => RESTLESS,
+            (true, RESTLESS) => DRIED,
+            (true, _) => SETTLED,
+        };
+        if state[0] == SETTLED {
             return;
         }
-        for (label, &distance) in label.iter_mut().zip(surface.block(slot)) {
+        for (label, &distance) in label.iter_mut().zip(distances) {
             *label = if distance <= 0.0 { Label::Liquid } else { Label::Air };
         }
-        if boundary.nearness(slot) != Nearness::Clear {
+        if nearness != Nearness::Clear {
             mark_solid(blocks, boundary, surface, slot, label);
         }
+        if label.contains(&Label::Liquid) {
+            state[0] |= LIVE;
+        }
     });
-    let label = &*label;
-    live.refill(blocks.slots(), |slot| {
-        !settled.is_settled(slot) && label.block(slot).contains(&Label::Liquid)
-    });
+    live.refill(blocks.slots(), |slot| settled.state[slot] & LIVE != 0);
 }
 
 /// Cells without an open face are solid, and seeming voids next to walls are liquid.

@@ -9,13 +9,14 @@ pub struct StageTimes(BTreeMap<&'static str, f64>);
 
 impl StageTimes {
     /// All stages, so that every one is reported, even when it took no time.
-    pub const STAGES: [&'static str; 11] = [
+    pub const STAGES: [&'static str; 12] = [
         "advect",
         "sort",
         "boundary",
         "transfer",
         "surface",
         "label",
+        "fill",
         "track",
         "assemble",
         "solve",

@@ -55,6 +55,8 @@ pub fn substep<const D: usize>(
     clock.lap("surface");
     label(state);
     clock.lap("label");
+    fill_regions(state);
+    clock.lap("fill");
     track(state, params, dt);
     clock.lap("track");
 
@@ -85,6 +87,7 @@ pub fn prepare<const D: usize>(
     transfer_to_grid(state, scratch);
     rebuild_surface(state, params);
     label(state);
+    fill_regions(state);
     track(state, params, 1.0);
     project(state, params, scratch, 1.0, 0.0, &AtomicBool::new(false));
     // That pressure belongs to no step: the first real solve starts from none.
@@ -154,9 +157,14 @@ fn rebuild_surface<const D: usize>(state: &mut State<D>, params: &Params) {
 }
 
 fn label<const D: usize>(state: &mut State<D>) {
-    let State { air, blocks, boundary, walls, projection, surface, time, .. } = state;
+    let State { blocks, boundary, projection, surface, .. } = state;
     let pressure::Projection { label, live, settled, .. } = projection;
     label_cells(blocks, boundary, surface, label, live, settled);
+}
+
+/// Finds the connected regions of air and liquid.
+fn fill_regions<const D: usize>(state: &mut State<D>) {
+    let State { air, blocks, boundary, walls, projection, surface, time, .. } = state;
     air.fill(&Surroundings::new(blocks, boundary, walls, projection, surface, *time));
 }
 
