@@ -155,7 +155,8 @@ pub fn draw(
     let density = window.iter().next().map_or(1.0, |window| window.scale_factor()) * desk.scale;
     for (index, shown) in panes.0.iter().enumerate() {
         let (Some(area), Some(snapshot)) = (desk.pictures.get(index), &shown.snapshot) else { continue };
-        let fineness = if snapshot.stage.dimension == 3 { desk.fineness } else { 1.0 };
+        // Flat pictures are cheaper: they lose less.
+        let fineness = if snapshot.stage.dimension == 3 { desk.fineness } else { desk.fineness.sqrt() };
         let size = area.size() * density * fineness;
         pictures.0[index].resize(size.round().as_uvec2(), &mut workshop);
         let scene = scene_key(&snapshot.stage, panes.0.len());

@@ -61,6 +61,10 @@ fn velocity(x: vec3<f32>) -> vec4<f32> {
 
 // Colour of a field layer at a place, if one is on.
 fn field_colour(x: vec3<f32>) -> vec4<f32> {
+    // Reading a texture costs more than asking whether it is wanted.
+    if !(stage::shows(stage::LAYER_PRESSURE) || stage::shows(stage::LAYER_DIVERGENCE)) {
+        return vec4<f32>(0.0);
+    }
     let values = textureSampleLevel(
         stage::scalar_texture, stage::soft, x / (stage::look.cells.xyz * stage::look.size.w), 0.0
     );
@@ -97,17 +101,24 @@ fn picture(x: vec3<f32>, pixel: f32) -> vec3<f32> {
     if abs(phi) < 1.5 * dx {
         phi = smooth_liquid(x);
     }
-    let h = 0.75 * dx;
-    let slope = vec2<f32>(
-        stage::liquid(x + vec3<f32>(h, 0.0, 0.0)) - stage::liquid(x - vec3<f32>(h, 0.0, 0.0)),
-        stage::liquid(x + vec3<f32>(0.0, h, 0.0)) - stage::liquid(x - vec3<f32>(0.0, h, 0.0)),
-    );
-    let towards_air = slope / max(length(slope), 1e-9);
+    // Far from the surface nobody asks which way it is.
+    var towards_air = vec2<f32>(0.0, 1.0);
+    if abs(phi) < 3.0 * dx {
+        let h = 0.75 * dx;
+        let slope = vec2<f32>(
+            stage::liquid(x + vec3<f32>(h, 0.0, 0.0)) - stage::liquid(x - vec3<f32>(h, 0.0, 0.0)),
+            stage::liquid(x + vec3<f32>(0.0, h, 0.0)) - stage::liquid(x - vec3<f32>(0.0, h, 0.0)),
+        );
+        towards_air = slope / max(length(slope), 1e-9);
+    }
 
     // Air: plain, or tinted by its bubble with a darker hem.
     var colour = air;
-    let number = bubble_near(x, towards_air);
-    if number != 0u && phi > -2.0 * pixel {
+    var number = 0u;
+    if phi > -2.0 * pixel {
+        number = bubble_near(x, towards_air);
+    }
+    if number != 0u {
         let own = stage::tint(number);
         let chosen = number == stage::look.layers.y;
         if own.a > 0.0 {
@@ -144,8 +155,10 @@ fn picture(x: vec3<f32>, pixel: f32) -> vec3<f32> {
         colour = mix(colour, body, inside);
     }
 
-    let layer = field_colour(x);
-    colour = mix(colour, layer.rgb, layer.a * inside);
+    if inside > 0.0 {
+        let layer = field_colour(x);
+        colour = mix(colour, layer.rgb, layer.a * inside);
+    }
     if stage::shows(stage::LAYER_REGIONS) {
         let own = region_colour(stage::region(x));
         colour = mix(colour, own.rgb, own.a);
