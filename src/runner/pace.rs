@@ -1,6 +1,6 @@
 //! Simulations that go forward together: nobody starts a frame before all have finished the one before.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a member has done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,7 +13,11 @@ struct Member {
 
 /// A group of simulations on one clock.
 #[derive(Debug, Default)]
-pub struct Pace(Mutex<Vec<Member>>);
+pub struct Pace {
+    members: Mutex<Vec<Member>>,
+    /// Held by whose turn it is, where there are fewer threads than simulations.
+    turn: Option<Mutex<()>>,
+}
 
 /// One simulation's place in the group.
 #[derive(Debug)]
@@ -23,6 +27,16 @@ pub struct Place {
 }
 
 impl Pace {
+    /// A group of simulations that share one thread: only one works at a time.
+    pub fn taking_turns() -> Self {
+        Pace { turn: Some(Mutex::new(())), ..Pace::default() }
+    }
+
+    /// Waits for the caller's turn, which lasts as long as the guard; at once where all may work together.
+    pub fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        self.turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// A new member, which nobody waits for yet.
     pub fn join(self: &Arc<Self>) -> Place {
         let mut members = self.members();
@@ -31,12 +45,17 @@ impl Pace {
     }
 
     /// A panic elsewhere cannot leave the numbers half-written.
-    fn members(&self) -> std::sync::MutexGuard<'_, Vec<Member>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn members(&self) -> MutexGuard<'_, Vec<Member>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Place {
+    /// The group.
+    pub fn pace(&self) -> Arc<Pace> {
+        Arc::clone(&self.pace)
+    }
+
     /// Whether all members that count have come as far.
     pub fn may_start(&self) -> bool {
         let members = self.pace.members();

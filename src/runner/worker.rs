@@ -316,7 +316,10 @@ impl Loop {
         let seconds = 1.0 / exhibit.stage().fps;
         let control = &mut self.control;
         let shared = Arc::clone(&control.shared);
+        let pace = control.place.pace();
+        let turn = pace.turn();
         let done = exhibit.advance(&shared.interrupt, &mut |params| control.between(params))?;
+        drop(turn);
         if !done {
             // Cut short: its state is of no use, and a start is on its way.
             return Ok(());

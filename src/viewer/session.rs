@@ -54,7 +54,7 @@ pub struct Panes(pub Vec<Shown>);
 pub struct Session {
     workers: Vec<Worker>,
     pace: Arc<Pace>,
-    threads: Option<usize>,
+    threads: usize,
     scene: String,
     overrides: Overrides,
     wanted: Wanted,
@@ -83,18 +83,24 @@ impl Session {
         let mut session = Session {
             workers: Vec::new(),
             pace: Arc::default(),
-            threads: opening.threads,
+            threads: available(opening.threads),
             scene: opening.scene.clone(),
             overrides: opening.overrides.clone(),
             wanted: Wanted::default(),
             playing: true,
             speed: 1.0,
         };
+        session.pace = session.pace_of(opening.models.len());
         for &model in &opening.models {
             session.add_worker(session.load_command(model), opening.models.len())?;
         }
         let panes = Panes(opening.models.iter().map(|&model| Shown::new(model)).collect());
         Ok((session, panes))
+    }
+
+    /// A clock for `count` simulations. Where they have but one thread they take turns: the window needs the rest.
+    fn pace_of(&self, count: usize) -> Arc<Pace> {
+        Arc::new(if self.threads < count { Pace::taking_turns() } else { Pace::default() })
     }
 
     /// The scene that was asked for last.
@@ -104,10 +110,7 @@ impl Session {
 
     /// Starts one of `of` workers; its first command gives it something to do.
     fn add_worker(&mut self, start: Command, of: usize) -> std::io::Result<()> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        // The window needs a core; two simulations share the rest.
-        let threads = self.threads.unwrap_or(cores.saturating_sub(1)) / of.max(1);
-        let worker = Worker::start(threads.max(1), &self.pace)?;
+        let worker = Worker::start((self.threads / of).max(1), &self.pace)?;
         worker.send(Command::Wanted(self.wanted));
         worker.send(Command::Speed(self.speed));
         worker.send(start);
@@ -180,7 +183,7 @@ impl Session {
             return Ok(());
         };
         // Members of the old group that are gone must not be waited for.
-        self.pace = Arc::default();
+        self.pace = self.pace_of(2);
         self.workers.clear();
         let parent = Arc::new(parent);
         let models = [first.model, model];
@@ -231,4 +234,10 @@ impl Session {
         }
         fresh
     }
+}
+
+/// Threads of the simulations together: as told, or all cores but the one that the window needs.
+fn available(told: Option<usize>) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    told.unwrap_or(cores.saturating_sub(1)).max(1)
 }

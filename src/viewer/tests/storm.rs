@@ -163,7 +163,16 @@ fn a_step_is_one_frame_and_a_pause_is_a_pause() {
 
 #[test]
 fn two_simulations_on_one_clock_stay_together() {
-    let pace = Arc::new(Pace::default());
+    stay_together(Pace::default());
+}
+
+#[test]
+fn two_simulations_on_one_thread_stay_together() {
+    stay_together(Pace::taking_turns());
+}
+
+fn stay_together(pace: Pace) {
+    let pace = Arc::new(pace);
     let workers = [(); 2].map(|()| Worker::start(1, &pace).expect("a thread"));
     for worker in &workers {
         worker.send(load("ball_in_circle_2d"));
