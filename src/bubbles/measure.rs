@@ -1,7 +1,7 @@
 //! How large the regions are, and who touches whom.
 
 use crate::geometry::fraction::corner_mean;
-use crate::geometry::{Boundary, FAR, Label, Nearness, Settled};
+use crate::geometry::{Boundary, FAR, Label, Settled};
 use crate::grid::{
     Blocks, CHUNKS, Field, Halo, SIDE, block_cells, for_each_block_collecting, halo_cells, load_halo,
 };
@@ -61,25 +61,17 @@ pub struct Measure<const D: usize> {
     sets: Sets,
 }
 
-/// What a block held when it was last measured.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a settled block held when it was last measured.
+#[derive(Clone, Copy, Debug)]
 struct Still {
-    state: State,
-    /// The only region with a part in it.
+    /// The only region with a part in it; none if it was not settled.
     region: u32,
-    extent: Extent,
+    /// How much of it, cells.
+    volume: Real,
 }
 
-/// Whether a block can change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
-    /// At any time.
-    #[default]
-    Restless,
-    /// Not while no liquid comes near.
-    Dry,
-    /// Not while the surface stays away.
-    Deep,
+impl Still {
+    const UNKNOWN: Still = Still { region: NO_REGION, volume: 0.0 };
 }
 
 /// What one chunk of blocks found.
@@ -99,7 +91,7 @@ impl<const D: usize> Measure<D> {
             extent: Vec::new(),
             basin: Vec::new(),
             near: Field::new(block_cells(D), NOWHERE),
-            still: Field::new(1, Still::default()),
+            still: Field::new(1, Still::UNKNOWN),
             chunks: Box::new(std::array::from_fn(|_| Chunk::default())),
             touching: Pairs::default(),
             sets: Sets::default(),
@@ -123,34 +115,25 @@ impl<const D: usize> Measure<D> {
         }
         self.near.resize(blocks.slot_count());
         self.still.resize(blocks.slot_count());
-        blocks.fresh().iter().for_each(|&slot| self.still[slot as usize] = Still::default());
-        let below = -blocks.grid().dx as f32;
+        blocks.fresh().iter().for_each(|&slot| self.still[slot as usize] = Still::UNKNOWN);
         for_each_block_collecting(
             blocks.slots(),
             (self.near.parts(), self.still.parts()),
             &mut self.chunks,
             |slot, (near, still), chunk| {
-                let still = &mut still[0];
-                let only = regions.only_region(slot).unwrap_or(NO_REGION);
-                let now = match only {
-                    NO_REGION => State::Restless,
-                    _ if settled.is_settled(slot) => State::Dry,
-                    _ if is_deep(boundary, regions, surface, slot, below) => State::Deep,
-                    _ => State::Restless,
-                };
-                // What was measured under the same circumstances still holds, and so does what particles there are told.
-                if now == State::Restless || (still.state, still.region) != (now, only) {
-                    let before = chunk.extent.get(only as usize).copied().unwrap_or_default();
-                    measure_block(blocks, boundary, surface, regions, slot, near, chunk);
-                    let after = chunk.extent.get(only as usize).copied().unwrap_or_default();
-                    let extent =
-                        Extent { volume: after.volume - before.volume, deep: after.deep - before.deep };
-                    *still = Still { state: now, region: only, extent };
+                // Air in a settled block is as much as it was.
+                let only = regions.only_region(slot).filter(|_| settled.is_settled(slot));
+                if let Some(region) = only.filter(|&region| region == still[0].region) {
+                    chunk.extent[region as usize].volume += still[0].volume;
                     return;
                 }
-                let sum = &mut chunk.extent[only as usize];
-                sum.volume += still.extent.volume;
-                sum.deep += still.extent.deep;
+                let volume = |chunk: &Chunk| only.map_or(0.0, |region| chunk.extent[region as usize].volume);
+                let before = volume(chunk);
+                measure_block(blocks, boundary, surface, regions, slot, near, chunk);
+                // Where liquid is next door, what is near may change all the same.
+                let alone = near.iter().all(|near| near.liquid == SPRAY);
+                let region = only.filter(|_| alone).unwrap_or(NO_REGION);
+                still[0] = Still { region, volume: volume(chunk) - before };
             },
         );
         self.extent.clear();
@@ -186,19 +169,6 @@ impl<const D: usize> Default for Measure<D> {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// Whether all of a block that is not wall lies well below the surface, between walls that rest.
-fn is_deep<const D: usize>(
-    boundary: &Boundary<D>,
-    regions: &Regions<D>,
-    surface: &Field<f32>,
-    slot: usize,
-    below: f32,
-) -> bool {
-    let cells = regions.of.block(slot).iter().zip(surface.block(slot));
-    boundary.nearness(slot) != Nearness::Moving
-        && cells.fold(true, |deep, (&of, &distance)| deep & ((of == NO_REGION) | (distance <= below)))
 }
 
 fn measure_block<const D: usize>(
