@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use bevy::asset::AssetEventSystems;
+use bevy::light::cluster::GlobalClusterSettings;
 use bevy::prelude::*;
 use bevy::render::renderer::RenderAdapterInfo;
 use bevy_egui::{
@@ -54,9 +55,18 @@ impl Plugin for ViewerPlugin {
             .init_resource::<Worn>()
             // Letters drawn for the first time reach the renderer in the same frame.
             .configure_sets(PostUpdate, AssetEventSystems.after(EguiPostUpdateSet::PostProcessOutput))
-            .add_systems(Startup, start)
+            .add_systems(Startup, (start, sort_lights_on_the_processor))
             .add_systems(Update, draw.in_set(ViewerSystems::Draw))
             .add_systems(EguiPrimaryContextPass, show_panels);
+    }
+}
+
+/// Keeps Bevy from sorting lights into clusters on the graphics card. There is one light, and a picture whose image has
+/// just been replaced has no size for a moment: the card would be asked for a texture without pixels, and the window
+/// would close.
+fn sort_lights_on_the_processor(settings: Option<ResMut<GlobalClusterSettings>>) {
+    if let Some(mut settings) = settings {
+        settings.gpu_clustering = None;
     }
 }
 
