@@ -131,8 +131,8 @@ impl<const D: usize> Measure<D> {
                 let before = volume(chunk);
                 measure_block(blocks, boundary, surface, regions, slot, near, chunk);
                 // Where liquid is next door, what is near may change all the same.
-                let alone = near.iter().all(|near| near.liquid == SPRAY);
-                let region = only.filter(|_| alone).unwrap_or(NO_REGION);
+                let alone = || near.iter().all(|near| near.liquid == SPRAY);
+                let region = only.filter(|_| alone()).unwrap_or(NO_REGION);
                 still[0] = Still { region, volume: volume(chunk) - before };
             },
         );
@@ -290,8 +290,8 @@ fn visit_cells<const D: usize>(
     let close = &boundary.bits(slot).close;
     let mut of = [NO_REGION; MOST];
     load_halo(blocks, &regions.of, slot, HALO, &mut of);
-    let mut distance = [0f32; MOST];
-    load_halo(blocks, surface, slot, HALO, &mut distance);
+    // Only where regions meet does it matter how far the surface is.
+    let (mut distance, mut is_loaded) = ([0f32; MOST], false);
     let mut corner = [1f32; MOST];
     if close.iter().any(|&word| word != 0) {
         load_halo(blocks, &boundary.corner, slot, HALO, &mut corner);
@@ -325,6 +325,10 @@ fn visit_cells<const D: usize>(
         if uniform && close == 0 && !partly_out && meets == [0; SIDE] {
             visitor.row(first, own, is_air(own));
             continue;
+        }
+        if !is_loaded && meets != [0; SIDE] {
+            load_halo(blocks, surface, slot, HALO, &mut distance);
+            is_loaded = true;
         }
         for x in 0..SIDE {
             let (local, at, own) = (first + x, at + x, of[at + x]);
