@@ -1,6 +1,5 @@
 //! How large the regions are, and who touches whom.
 
-use crate::geometry::fraction::corner_mean;
 use crate::geometry::{Boundary, FAR, Label, Settled};
 use crate::grid::{
     Blocks, CHUNKS, Field, Halo, SIDE, block_cells, for_each_block_collecting, halo_cells, load_halo,
@@ -8,6 +7,7 @@ use crate::grid::{
 use crate::math::{Real, unflatten};
 
 use super::fill::{NO_REGION, Regions};
+use super::near::{AIRLESS, NOWHERE, Near, NearBlock, NearMap, SEVERAL, SPRAY, code};
 use super::sets::Sets;
 use super::tally::Pairs;
 
@@ -20,30 +20,6 @@ pub struct Extent {
     pub deep: Real,
 }
 
-/// No air region touches the cell.
-pub const AIRLESS: u16 = u16::MAX;
-/// Several air regions do: nobody can tell which one a particle here belongs to.
-pub const SEVERAL: u16 = u16::MAX - 1;
-/// The liquid of particles that fly alone, away from every cell that is liquid; and of those in regions too many to
-/// number.
-pub const SPRAY: u16 = SEVERAL;
-
-/// The regions that a particle in a cell is part of: the air whose wall it helps to make up ([`AIRLESS`] or [`SEVERAL`]
-/// possible), and the liquid it belongs to ([`SPRAY`] possible).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Near {
-    /// The air region.
-    pub air: u16,
-    /// The liquid region.
-    pub liquid: u16,
-}
-
-/// In a wall.
-const NOWHERE: Near = Near { air: AIRLESS, liquid: SPRAY };
-
-/// Regions from this number on are too many to be told apart by particles.
-pub const MOST_REGIONS: u32 = u16::MAX as u32 - 16;
-
 /// Sizes of all regions, and the memory to find them.
 #[derive(Clone, Debug)]
 pub struct Measure<const D: usize> {
@@ -53,7 +29,7 @@ pub struct Measure<const D: usize> {
     /// an open face are one container's content (a combined region).
     pub basin: Vec<u32>,
     /// The regions that particles in each cell are part of.
-    pub near: Field<Near>,
+    pub near: NearMap,
     /// What each block held last.
     still: Field<Still>,
     chunks: Box<[Chunk; CHUNKS]>,
@@ -90,7 +66,7 @@ impl<const D: usize> Measure<D> {
         Measure {
             extent: Vec::new(),
             basin: Vec::new(),
-            near: Field::new(block_cells(D), NOWHERE),
+            near: NearMap::new(D),
             still: Field::new(1, Still::UNKNOWN),
             chunks: Box::new(std::array::from_fn(|_| Chunk::default())),
             touching: Pairs::default(),
@@ -113,14 +89,14 @@ impl<const D: usize> Measure<D> {
             chunk.extent.resize(count, Extent::default());
             chunk.touching.clear();
         }
-        self.near.resize(blocks.slot_count());
+        self.near.resize(blocks);
         self.still.resize(blocks.slot_count());
         blocks.fresh().iter().for_each(|&slot| self.still[slot as usize] = Still::UNKNOWN);
         for_each_block_collecting(
             blocks.slots(),
             (self.near.parts(), self.still.parts()),
             &mut self.chunks,
-            |slot, (near, still), chunk| {
+            |slot, ((cells, alike), still), chunk| {
                 // Air in a settled block is as much as it was.
                 let only = regions.only_region(slot).filter(|_| settled.is_settled(slot));
                 if let Some(region) = only.filter(|&region| region == still[0].region) {
@@ -129,9 +105,10 @@ impl<const D: usize> Measure<D> {
                 }
                 let volume = |chunk: &Chunk| only.map_or(0.0, |region| chunk.extent[region as usize].volume);
                 let before = volume(chunk);
-                measure_block(blocks, boundary, surface, regions, slot, near, chunk);
+                let mut near = NearBlock { cells, alike: &mut alike[0] };
+                measure_block(blocks, boundary, surface, regions, slot, &mut near, chunk);
                 // Where liquid is next door, what is near may change all the same.
-                let alone = || near.iter().all(|near| near.liquid == SPRAY);
+                let alone = || near.cells.iter().all(|near| near.liquid == SPRAY);
                 let region = only.filter(|_| alone()).unwrap_or(NO_REGION);
                 still[0] = Still { region, volume: volume(chunk) - before };
             },
@@ -177,15 +154,14 @@ fn measure_block<const D: usize>(
     surface: &Field<f32>,
     regions: &Regions<D>,
     slot: usize,
-    near: &mut [Near],
+    near: &mut NearBlock<'_>,
     chunk: &mut Chunk,
 ) {
     let dx = blocks.grid().dx as f32;
     let whole = boundary.bits(slot).close.iter().all(|&word| word == 0) && !reaches_out(blocks, slot);
-    let (of, distance) = (regions.of.block(slot), surface.block(slot));
-    let first = of[0];
     // One region, and neither surface nor wall in a cell: the common case.
-    if whole && first != NO_REGION && of.iter().all(|&region| region == first) {
+    if let Some(first) = regions.only_region(slot).filter(|_| whole) {
+        let distance = surface.block(slot);
         let phase = regions.list[first as usize].phase;
         let cells = block_cells(D) as Real;
         if phase == Label::Liquid && distance.iter().all(|&d| d <= -dx) {
@@ -200,7 +176,7 @@ fn measure_block<const D: usize>(
             return;
         }
     }
-    let mut found = Found { near, chunk, surface: surface.block(slot), below: -dx };
+    let mut found = Found { near: near.each(), chunk, surface: surface.block(slot), below: -dx };
     visit_cells(blocks, boundary, surface, regions, slot, &mut found);
 }
 
@@ -233,6 +209,25 @@ impl VisitCells for Found<'_> {
     }
 
     #[inline(always)]
+    fn cut_row(&mut self, first: usize, of: &[u32; SIDE], room: &[f32; SIDE], is_air: &impl Fn(u32) -> bool) {
+        for (x, (&region, &room)) in of.iter().zip(room).enumerate() {
+            let near = &mut self.near[first + x];
+            *near = NOWHERE;
+            if region == NO_REGION {
+                continue;
+            }
+            let extent = &mut self.chunk.extent[region as usize];
+            extent.volume += room as Real;
+            if is_air(region) {
+                near.air = code(region);
+            } else {
+                near.liquid = code(region);
+                extent.deep += (self.surface[first + x] <= self.below) as usize as Real;
+            }
+        }
+    }
+
+    #[inline(always)]
     fn cell(&mut self, local: usize, cell: &CellContent) {
         self.near[local] = NOWHERE;
         let Some((own, mine)) = cell.own else { return };
@@ -259,6 +254,9 @@ trait VisitCells {
     fn row(&mut self, first: usize, region: u32, is_air: bool);
     /// A row of cells without a region.
     fn solid_row(&mut self, first: usize);
+    /// A row of cells that walls may cut and that may be solid: each, as far as it has `room`, belongs to its region in
+    /// `of` alone.
+    fn cut_row(&mut self, first: usize, of: &[u32; SIDE], room: &[f32; SIDE], is_air: &impl Fn(u32) -> bool);
     /// Any other cell.
     fn cell(&mut self, local: usize, cell: &CellContent);
 }
@@ -305,8 +303,9 @@ fn visit_cells<const D: usize>(
     for first in (0..block_cells(D)).step_by(SIDE) {
         let at = HALO.index(unflatten::<D>(first, SIDE).map(|c| c as i32));
         let partly_out = partly_out && !(is_inside(first) && is_inside(first + SIDE - 1));
-        let own = of[at];
-        let uniform = of[at..at + SIDE].iter().fold(true, |same, &region| same & (region == own));
+        let row = row_of(&of, at);
+        let own = row[0];
+        let uniform = row.iter().fold(true, |same, &region| same & (region == own));
         if uniform && own == NO_REGION {
             visitor.solid_row(first);
             continue;
@@ -315,18 +314,25 @@ fn visit_cells<const D: usize>(
         let mut meets = [0u32; SIDE];
         for axis in 0..D {
             for side in [at - HALO.stride(axis), at + HALO.stride(axis)] {
-                for (x, meets) in meets.iter_mut().enumerate() {
-                    let (own, next) = (of[at + x], of[side + x]);
-                    *meets |= (next != own) as u32 & (next != NO_REGION) as u32;
+                for ((meets, own), next) in meets.iter_mut().zip(row).zip(row_of(&of, side)) {
+                    *meets |= (next != own) as u32 & (*next != NO_REGION) as u32;
                 }
             }
         }
         let close = (close[first / 64] >> (first % 64)) & 0xff;
-        if uniform && close == 0 && !partly_out && meets == [0; SIDE] {
+        if meets == [0; SIDE] && uniform && close == 0 && !partly_out {
             visitor.row(first, own, is_air(own));
             continue;
         }
-        if !is_loaded && meets != [0; SIDE] {
+        let mut room = if close != 0 { rooms::<D>(&corner, at, close) } else { [1.0; SIDE] };
+        if partly_out {
+            (0..SIDE).filter(|x| !is_inside(first + x)).for_each(|x| room[x] = 0.0);
+        }
+        if meets == [0; SIDE] {
+            visitor.cut_row(first, row, &room, &is_air);
+            continue;
+        }
+        if !is_loaded {
             load_halo(blocks, surface, slot, HALO, &mut distance);
             is_loaded = true;
         }
@@ -352,25 +358,25 @@ fn visit_cells<const D: usize>(
                 let open = |axis, high| boundary.is_open(blocks, slot, local, axis, high);
                 other = look_around::<D>(&of, &distance, at, &is_air, open, &mut cell);
             }
-            let is_close = close >> x & 1 == 1;
-            let mut room =
-                if is_close { (0.5 + wall_distance::<D>(&corner, at)).clamp(0.0, 1.0) } else { 1.0 };
-            if partly_out && !is_inside(local) {
-                room = 0.0;
-            }
             let liquid = (0.5 - distance[at] / dx).clamp(0.0, 1.0);
             let mine = match other {
                 NO_REGION => 1.0,
                 _ if cell.is_air => 1.0 - liquid,
                 _ => liquid,
             };
-            cell.own = Some((own, (room * mine) as Real));
+            cell.own = Some((own, (room[x] * mine) as Real));
             if other != NO_REGION {
-                cell.other = Some((other, (room * (1.0 - mine)) as Real));
+                cell.other = Some((other, (room[x] * (1.0 - mine)) as Real));
             }
             visitor.cell(local, &cell);
         }
     }
+}
+
+/// Eight regions in a row.
+#[inline(always)]
+fn row_of(of: &[u32; MOST], start: usize) -> &[u32; SIDE] {
+    of[start..start + SIDE].try_into().expect("a row has SIDE cells")
 }
 
 /// Looks through a cell's open faces: notes the air behind them, and returns the neighbour of the other phase whose
@@ -426,6 +432,15 @@ impl<F: FnMut(u32, usize, usize, Real)> VisitCells for AirOnly<F> {
     fn solid_row(&mut self, _: usize) {}
 
     #[inline(always)]
+    fn cut_row(&mut self, first: usize, of: &[u32; SIDE], room: &[f32; SIDE], is_air: &impl Fn(u32) -> bool) {
+        for (x, (&region, &room)) in of.iter().zip(room).enumerate() {
+            if region != NO_REGION && is_air(region) {
+                (self.0)(region, first + x, 1, room as Real);
+            }
+        }
+    }
+
+    #[inline(always)]
     fn cell(&mut self, local: usize, cell: &CellContent) {
         let air = if cell.is_air { cell.own } else { cell.other };
         if let Some((region, volume)) = air {
@@ -447,14 +462,22 @@ pub fn air_shares<const D: usize>(
     visit_cells(blocks, boundary, surface, regions, slot, &mut AirOnly(share));
 }
 
-/// What particles remember of a region.
-pub(super) fn code(region: u32) -> u16 {
-    if region < MOST_REGIONS { region as u16 } else { SEVERAL }
-}
-
-/// Distance of the centre of a cell that is not solid to the walls, in cells, from its corners.
-fn wall_distance<const D: usize>(corner: &[f32; MOST], at: usize) -> f32 {
+/// How much of each cell of a row walls leave free, from their distances at its corners; `close` has a bit for every cell
+/// that a wall may reach.
+#[inline(always)]
+fn rooms<const D: usize>(corner: &[f32; MOST], at: usize, close: u64) -> [f32; SIDE] {
     // Corners that deep in a wall cannot belong to such a cell: they lie in a block that is not stored, where all is air.
     let known = |corner: f32| if corner <= -FAR { FAR } else { corner };
-    corner_mean::<D>(at, |k| HALO.stride(k), |at| known(corner[at]))
+    let mut column = [0f32; SIDE + 1];
+    for edge in 0..1 << (D - 1) {
+        let start = at + (1..D).map(|k| (edge >> (k - 1) & 1) * HALO.stride(k)).sum::<usize>();
+        for (sum, &corner) in column.iter_mut().zip(&corner[start..=start + SIDE]) {
+            *sum += known(corner);
+        }
+    }
+    let share = 1.0 / (1 << D) as f32;
+    std::array::from_fn(|x| match close >> x & 1 {
+        0 => 1.0,
+        _ => (0.5 + share * (column[x] + column[x + 1])).clamp(0.0, 1.0),
+    })
 }

@@ -11,6 +11,7 @@ mod graph;
 mod history;
 mod masks;
 mod measure;
+mod near;
 mod sets;
 mod tags;
 mod tally;

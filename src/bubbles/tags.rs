@@ -1,9 +1,9 @@
 //! What particles remember from step to step: the liquid they are part of, and the bubble whose wall they make up.
 
-use crate::grid::{Blocks, CHUNKS, Field, Slots, for_each_block_collecting};
+use crate::grid::{Blocks, CHUNKS, Slots, for_each_block_collecting};
 use crate::liquid::{CellRanges, Particles};
 
-use super::measure::{AIRLESS, Near, SEVERAL};
+use super::near::{AIRLESS, Near, NearMap, SEVERAL};
 use super::tally::Pairs;
 
 /// The liquid of particles that nobody asked yet.
@@ -100,7 +100,7 @@ impl Tags {
         blocks: &Blocks<D>,
         ranges: &CellRanges,
         origin: &[u32],
-        near: &Field<Near>,
+        near: &NearMap,
         sample: bool,
     ) {
         for votes in self.chunks.iter_mut() {
@@ -109,11 +109,10 @@ impl Tags {
         }
         let (tags, reseeded) = (&self.tags, self.reseeded);
         for_each_block_collecting(blocks.slots(), (), &mut self.chunks, |slot, (), votes| {
-            let near = near.block(slot);
-            let calm = near[0].air == AIRLESS && near.iter().all(|&n| n == near[0]);
-            if calm && sample {
+            let calm = near.alike(slot).filter(|alike| alike.air == AIRLESS && sample);
+            if let Some(alike) = calm {
                 // Deep inside one liquid: one of many speaks for all.
-                let (particles, liquid) = (ranges.of_block(slot), near[0].liquid as u32);
+                let (particles, liquid) = (ranges.of_block(slot), alike.liquid as u32);
                 votes.present.add(liquid, 0, particles.len() as u32);
                 let mut left = particles.len();
                 for &from in origin[particles].iter().step_by(SAMPLE) {
@@ -125,6 +124,7 @@ impl Tags {
                 }
                 return;
             }
+            let near = near.block(slot);
             filled_cells(ranges, slot).for_each(|(cell, particles)| {
                 let Near { air, liquid } = near[cell];
                 let count = particles.len() as u32;
@@ -175,7 +175,7 @@ impl Tags {
         blocks: &Blocks<D>,
         ranges: &CellRanges,
         particles: usize,
-        near: &Field<Near>,
+        near: &NearMap,
     ) {
         if particles > self.tags.capacity() {
             self.tags.reserve_exact(particles + particles / 64 - self.tags.len());
@@ -186,12 +186,12 @@ impl Tags {
         let slots: &Slots = blocks.slots();
         crate::grid::for_each_block(slots, (), |slot, ()| {
             let out = &out;
-            let near = near.block(slot);
-            if near.iter().all(|&n| n == near[0]) {
+            if let Some(alike) = near.alike(slot) {
                 // SAFETY: blocks own disjoint ranges of particles, all below `particles`.
-                ranges.of_block(slot).for_each(|i| unsafe { *out.0.add(i) = near[0] });
+                ranges.of_block(slot).for_each(|i| unsafe { *out.0.add(i) = alike });
                 return;
             }
+            let near = near.block(slot);
             filled_cells(ranges, slot).for_each(|(cell, range)| {
                 // SAFETY: cells own disjoint ranges of particles, all below `particles`.
                 range.for_each(|i| unsafe { *out.0.add(i) = near[cell] });

@@ -12,7 +12,8 @@ use crate::math::{Real, power};
 use super::fill::Regions;
 use super::graph::{Graph, Party, Share};
 use super::history::{EventKind, History};
-use super::measure::{Measure, SPRAY};
+use super::measure::Measure;
+use super::near::SPRAY;
 use super::tags::Tags;
 
 /// What is known of a region beyond its cells. Volumes are in cells.
