@@ -5,10 +5,10 @@
 //! as one piece. The fill covers the volume and not the surface, so that a bubble with a droplet in it is one region.
 
 use crate::geometry::{Boundary, Label, Nearness, Settled, Walls};
+use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, Field, SIDE, VOID, block_cells, for_each_block};
 use crate::math::{Real, Side, Vector, unflatten};
 
-use super::masks::{self, Bits};
 use super::sets::Sets;
 
 /// The region of a cell that has none.
@@ -331,7 +331,7 @@ fn split_block<const D: usize>(
         let mut left = if labels.iter().all(|&label| label == wanted) {
             masks::all(D)
         } else {
-            masks::labelled(labels, wanted)
+            masks::bits_of(labels, |label| label == wanted)
         };
         for axis in 0..D {
             for high in [false, true] {

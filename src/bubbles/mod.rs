@@ -9,7 +9,6 @@
 mod fill;
 mod graph;
 mod history;
-mod masks;
 mod measure;
 mod near;
 mod sets;

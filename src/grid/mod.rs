@@ -13,6 +13,7 @@ mod chunks;
 mod extent;
 mod field;
 mod halo;
+pub mod masks;
 mod sweep;
 
 pub use blocks::{Activation, Blocks, VOID};

@@ -15,6 +15,7 @@ use super::params::SolveInfo;
 use super::source::{Finest, Source};
 use super::split::Splitter;
 use super::system::System;
+use super::transfer;
 
 /// With so few nodes left, the rest is solved exactly.
 const FEW_NODES: usize = 64;
@@ -182,6 +183,38 @@ impl<const D: usize> Hierarchy<D> {
     /// Sets the finest `x` from the finest `b` by one V-cycle.
     pub fn cycle(&mut self, sweeps: usize) {
         cycle(&mut self.levels[..self.depth], &mut self.coarsest, sweeps);
+    }
+
+    /// Levels in use.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// One of them.
+    pub fn level(&self, index: usize) -> &Level<D> {
+        &self.levels[index]
+    }
+
+    /// Clears the right-hand side of a level.
+    pub fn begin(&mut self, level: usize) {
+        let level = &mut self.levels[level];
+        level.b.fill([0.0; 8]);
+        level.explicit.b.fill(0.0);
+    }
+
+    /// Adds to the right-hand side of a level's node.
+    pub fn add(&mut self, level: usize, node: Node, value: f32) {
+        transfer::add(&mut self.levels[level], node, value);
+    }
+
+    /// A level's `x` from its `b`, by one V-cycle.
+    pub fn cycle_from(&mut self, level: usize, sweeps: usize) {
+        cycle(&mut self.levels[level..self.depth], &mut self.coarsest, sweeps);
+    }
+
+    /// The value of a level's node.
+    pub fn value(&self, level: usize, node: Node) -> f32 {
+        transfer::value(&self.levels[level], node)
     }
 
     /// Sets the finest `x` to component numbers; see [`closed::label`].

@@ -7,6 +7,7 @@
 //! * [`Solver`]: conjugate gradients in f64, matrix-free; holds all scratch memory.
 //! * `hierarchy` and what it stands on (`level`, `transfer`, `coarsen`, `split`, `coarsest`, `cycle`): the
 //!   preconditioner, an f32 V-cycle over aggregates of 2^D cells that never join cells without a link between them.
+//! * [`CompositeSolver`]: the same for systems in which bodies of many cells move as a whole.
 //! * `layout`, `stencil`, `kernels`: cells of a block sorted by colour, so that a red-black sweep is plain SIMD.
 //!
 //! All sums are taken per block and then in block order: results have the same bits for any number of threads.
@@ -15,6 +16,7 @@ mod assemble;
 mod closed;
 mod coarsen;
 mod coarsest;
+mod composite;
 mod cycle;
 mod explicit;
 mod hierarchy;
@@ -35,6 +37,7 @@ mod topology;
 mod transfer;
 
 pub use assemble::{Assembled, assemble};
+pub use composite::{Bodies, Body, BodyFace, CompositeSolver, Moments, Response};
 pub use params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
 pub use solver::Solver;
 pub use system::{SharedLink, SharedNodes, System};

@@ -37,6 +37,18 @@ impl Transfer {
         }
     }
 
+    /// Whether a cell's parent is the coarse cell that covers it.
+    pub fn follows_rule<const D: usize>(&self, cell: Node) -> bool {
+        let half = block_cells(D) / 2;
+        match cell.place() {
+            Place::Cell { colour, index } => {
+                let (block, place) = (index / half, index % half);
+                self.mask::<D>(block, colour).is_none_or(|mask| mask[place / 8][place % 8] != 0.0)
+            }
+            Place::Explicit(_) => false,
+        }
+    }
+
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         (self.parent.capacity() + self.keep_at.capacity()) * 4
@@ -48,7 +60,7 @@ impl Transfer {
 }
 
 /// Where coarse values are read from, or added to.
-fn add<const D: usize>(coarse: &mut Level<D>, node: Node, value: f32) {
+pub(super) fn add<const D: usize>(coarse: &mut Level<D>, node: Node, value: f32) {
     match node.place() {
         _ if node == Node::NONE => {}
         Place::Cell { .. } => *cell_value_mut::<D>(&mut coarse.b, node) += value,
@@ -56,7 +68,7 @@ fn add<const D: usize>(coarse: &mut Level<D>, node: Node, value: f32) {
     }
 }
 
-fn value<const D: usize>(coarse: &Level<D>, node: Node) -> f32 {
+pub(super) fn value<const D: usize>(coarse: &Level<D>, node: Node) -> f32 {
     match node.place() {
         _ if node == Node::NONE => 0.0,
         Place::Cell { colour, index } => coarse.x[colour].as_flattened()[index],

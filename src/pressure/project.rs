@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use crate::geometry::{Label, Settled};
 use crate::grid::{CHUNKS, Field, Slots, block_cells};
-use crate::linear::{SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System};
+use crate::linear::{CompositeSolver, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System};
 use crate::liquid::FaceMask;
 use crate::math::Real;
+use crate::regions::Tiling;
 
 use super::Problem;
 use super::assemble::{Shore, assemble};
@@ -36,7 +37,10 @@ pub struct Projection<const D: usize> {
     pub(super) shared_q: Vec<f64>,
     pub(super) shared_links: Vec<SharedLink>,
     pub(super) shores: Box<[Shore; CHUNKS]>,
+    /// Tiles of liquid that move as a whole, laid out for the next projection; none if all cells are on their own.
+    pub tiling: Option<Box<Tiling<D>>>,
     solver: Solver<D>,
+    composite: Option<Box<CompositeSolver<D>>>,
 }
 
 /// What a projection took.
@@ -46,6 +50,10 @@ pub struct Solved {
     pub info: SolveInfo,
     /// Liquid cells solved for.
     pub unknowns: usize,
+    /// Tiles that moved as a whole, and the cells in them.
+    pub tiles: usize,
+    /// Cells in those.
+    pub tile_cells: usize,
     /// Bubbles solved for.
     pub bubbles: usize,
     /// Seconds to build the system.
@@ -76,7 +84,9 @@ impl<const D: usize> Projection<D> {
             shared_q: Vec::new(),
             shared_links: Vec::new(),
             shores: Box::new(std::array::from_fn(|_| Shore::default())),
+            tiling: None,
             solver: Solver::new(),
+            composite: None,
         }
     }
 
@@ -105,14 +115,20 @@ impl<const D: usize> Projection<D> {
         params: &SolverParams,
         repeats: usize,
     ) -> (SolveInfo, Field<f64>, Vec<f64>) {
-        let mut solver = Solver::new();
+        let (mut solver, mut composite) = (Solver::new(), CompositeSolver::new());
         let params = SolverParams { warm_start: false, ..*params };
         let (mut rhs, mut q) = (self.rhs.clone(), self.q.clone());
         let (mut shared_rhs, mut shared_q) = (self.shared_rhs.clone(), self.shared_q.clone());
         let mut accounts: Vec<SolveInfo> = (0..=repeats)
             .map(|_| {
                 let system = self.system(blocks);
-                solver.solve(&system, &mut rhs, &mut q, &mut shared_rhs, &mut shared_q, &params, None)
+                let (b, c) = (&mut shared_rhs, &mut shared_q);
+                match &self.tiling {
+                    None => solver.solve(&system, &mut rhs, &mut q, b, c, &params, None),
+                    Some(tiling) => {
+                        composite.solve(&system, &tiling.bodies(), &mut rhs, &mut q, b, c, &params, None)
+                    }
+                }
             })
             .collect();
         if accounts.len() > 1 {
@@ -148,6 +164,7 @@ impl<const D: usize> Projection<D> {
             + self.rhs.bytes()
             + self.q.bytes()
             + self.solver.bytes()
+            + self.composite.as_ref().map_or(0, |composite| composite.bytes())
     }
 }
 
@@ -175,30 +192,70 @@ pub fn project<const D: usize>(
     projection.q.resize(slots);
     rescale_guess(problem, projection, dt);
     forget_stale_guesses(problem, projection);
+    let mut tiling = projection.tiling.take();
+    if let Some(tiling) = &mut tiling {
+        // What flows through the surface of a tile is what its own field says.
+        tiling.fit(problem.blocks, velocity);
+        tiling.write_surfaces(problem.blocks, velocity);
+    }
     assemble(problem, velocity, projection);
+    if let Some(tiling) = &tiling {
+        tiling.refine(problem.blocks, velocity, &mut projection.rhs);
+    }
     let assembled = Instant::now();
-    let Projection { live, link, ground, ground_area, shared, rhs, q, shared_rhs, shared_q, solver, .. } =
-        projection;
-    let system = System { blocks: problem.blocks, live, link, ground, ground_area, shared };
-    let info = solver.solve(&system, rhs, q, shared_rhs, shared_q, params, stop);
+    let info = solve(problem, tiling.as_deref(), params, projection, stop);
     settle_bubbles(projection);
     let solved = Instant::now();
     update_velocity(problem, projection, velocity, valid);
-    let unknowns = projection
+    if let Some(tiling) = &mut tiling {
+        tiling.respond(&projection.q, problem.impulse);
+        tiling.write(problem.blocks, velocity);
+    }
+    projection.tiling = tiling;
+    let liquid: usize = projection
         .live
         .as_slice()
         .iter()
         .map(|&slot| projection.label.block(slot as usize).iter().filter(|&&l| l == Label::Liquid).count())
         .sum();
+    let (tiles, tile_cells) =
+        projection.tiling.as_ref().map_or((0, 0), |tiling| (tiling.tiles.len(), tiling.cells()));
     Solved {
         info,
-        unknowns,
+        unknowns: liquid - tile_cells,
+        tiles,
+        tile_cells,
         bubbles: (0..projection.shared.len())
             .filter(|&n| projection.shared.links(n).next().is_some())
             .count(),
         seconds_assemble: (assembled - start).as_secs_f64(),
         seconds_solve: (solved - assembled).as_secs_f64(),
         seconds_update: solved.elapsed().as_secs_f64(),
+    }
+}
+
+/// Solves the assembled system.
+fn solve<const D: usize>(
+    problem: &Problem<'_, D>,
+    tiling: Option<&Tiling<D>>,
+    params: &SolverParams,
+    projection: &mut Projection<D>,
+    stop: Option<&AtomicBool>,
+) -> SolveInfo {
+    let Projection { live, link, ground, ground_area, shared, rhs, q, shared_rhs, shared_q, .. } = projection;
+    let system = System { blocks: problem.blocks, live, link, ground, ground_area, shared };
+    match tiling {
+        None => projection.solver.solve(&system, rhs, q, shared_rhs, shared_q, params, stop),
+        Some(tiling) => projection.composite.get_or_insert_default().solve(
+            &system,
+            &tiling.bodies(),
+            rhs,
+            q,
+            shared_rhs,
+            shared_q,
+            params,
+            stop,
+        ),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::liquid::CellRanges;
 use crate::math::{Real, Vector, unflatten};
 use crate::pressure::{FREE, Projection, Roles};
 
-use super::{AirSource, Model, Params};
+use super::{AirSource, Bubbles, Model, Params};
 
 /// Regions of air and liquid with all that is known about them.
 #[derive(Clone, Default)]
@@ -82,7 +82,7 @@ impl<const D: usize> Air<D> {
         let Surroundings { blocks, boundary, surface, settled, time, .. } = *around;
         self.measure.update(blocks, boundary, surface, &self.regions, settled);
         self.find_fed(around, sources, dt);
-        let conserve = params.model.keeps_air();
+        let conserve = params.keeps_air();
         self.tracker.update(&Scene {
             blocks,
             ranges,
@@ -208,9 +208,13 @@ impl<const D: usize> Air<D> {
     }
 }
 
-impl Model {
+impl Params {
     /// Whether closed air keeps its volume.
-    pub const fn keeps_air(self) -> bool {
-        matches!(self, Model::Constraint)
+    pub fn keeps_air(&self) -> bool {
+        match self.model {
+            Model::FreeSurface => false,
+            Model::Constraint => true,
+            Model::AffineTiles => self.bubbles == Bubbles::Constraint,
+        }
     }
 }

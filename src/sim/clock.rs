@@ -9,7 +9,7 @@ pub struct StageTimes(BTreeMap<&'static str, f64>);
 
 impl StageTimes {
     /// All stages, so that every one is reported, even when it took no time.
-    pub const STAGES: [&'static str; 12] = [
+    pub const STAGES: [&'static str; 13] = [
         "advect",
         "sort",
         "boundary",
@@ -18,6 +18,7 @@ impl StageTimes {
         "label",
         "fill",
         "track",
+        "tiles",
         "assemble",
         "solve",
         "extrapolate",

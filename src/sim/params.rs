@@ -14,23 +14,51 @@ pub enum Model {
     /// Every closed region of air keeps its volume through one shared pressure: bubbles glug, rise, push and hold.
     #[serde(rename = "constraint")]
     Constraint,
+    /// The deep liquid moves in tiles, each one an affine field without divergence (CBAR §6); `bubbles` says how air is
+    /// treated.
+    #[serde(rename = "affine-tiles")]
+    AffineTiles,
 }
 
 impl Model {
     /// Every model, in the order they are offered.
-    pub const ALL: [Model; 2] = [Model::FreeSurface, Model::Constraint];
+    pub const ALL: [Model; 3] = [Model::FreeSurface, Model::Constraint, Model::AffineTiles];
 
     /// The name on the command line and in scene files.
     pub const fn name(self) -> &'static str {
         match self {
             Model::FreeSurface => "free-surface",
             Model::Constraint => "constraint",
+            Model::AffineTiles => "affine-tiles",
         }
     }
 
     /// The model of that name.
     pub fn from_name(name: &str) -> Option<Model> {
         Model::ALL.into_iter().find(|model| model.name() == name)
+    }
+}
+
+/// What happens to the air when the model is about something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bubbles {
+    /// All air is a free surface.
+    FreeSurface,
+    /// Closed air keeps its volume.
+    #[default]
+    Constraint,
+}
+
+impl Bubbles {
+    /// Both.
+    pub const ALL: [Bubbles; 2] = [Bubbles::FreeSurface, Bubbles::Constraint];
+
+    /// The name on the command line and in scene files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Bubbles::FreeSurface => Model::FreeSurface.name(),
+            Bubbles::Constraint => Model::Constraint.name(),
+        }
     }
 }
 
@@ -114,6 +142,16 @@ pub struct Params {
     pub sweeps: u32,
     /// Start the solve from the last pressure.
     pub warm_start: bool,
+    /// How air is treated in the model with tiles.
+    pub bubbles: Bubbles,
+    /// Width of tiles next to the bands, as a power of two in cells.
+    pub tile_size: u32,
+    /// Width of tiles far away from the bands, as a power of two in cells.
+    pub tile_size_deep: u32,
+    /// Layers of ordinary cells below every surface.
+    pub surface_band: u32,
+    /// Layers of ordinary cells along every wall.
+    pub wall_band: u32,
 }
 
 /// A parameter's value, whatever its kind.
@@ -237,6 +275,24 @@ macro_rules! table {
     (@kind whole $min:literal, $max:literal) => { ParamKind::Whole { min: $min, max: $max } };
     (@kind switch) => { ParamKind::Switch };
     (@kind preconditioner) => { ParamKind::Choice(&["multigrid", "jacobi", "incomplete-cholesky", "algorithm-1"]) };
+    (@kind bubbles) => { ParamKind::Choice(&["free-surface", "constraint"]) };
+    (@kind tile_size) => { ParamKind::Choice(&["8", "16", "32", "64"]) };
+    (@get bubbles $place:expr) => { ParamValue::Choice($place.name()) };
+    (@get tile_size $place:expr) => { ParamValue::Choice(tile_size_name($place)) };
+    (@set bubbles $place:expr, $value:expr) => {
+        if let ParamValue::Choice(name) = $value
+            && let Some(found) = Bubbles::ALL.into_iter().find(|b| b.name() == *name)
+        {
+            $place = found;
+        }
+    };
+    (@set tile_size $place:expr, $value:expr) => {
+        if let ParamValue::Choice(name) = $value
+            && let Ok(size) = name.parse()
+        {
+            $place = size;
+        }
+    };
     (@get number $place:expr) => { ParamValue::Number($place) };
     (@get whole $place:expr) => { ParamValue::Number($place as f64) };
     (@get switch $place:expr) => { ParamValue::Switch($place) };
@@ -270,6 +326,21 @@ table! {
     preconditioner: preconditioner(), "", true, Preconditioner::Multigrid, "How the pressure solve is sped up; multigrid unless you are comparing.";
     sweeps: whole(1, 8), "", true, 2, "Smoothing sweeps down and up each multigrid level.";
     warm_start: switch(), "", true, true, "Start the pressure solve from the last pressure.";
+    bubbles: bubbles(), "", true, Bubbles::Constraint, "Model affine-tiles: whether closed air keeps its volume or is a free surface.";
+    tile_size: tile_size(), "cells", true, 16, "Model affine-tiles: width of the tiles that move as one, the layer of ordinary cells between them included.";
+    tile_size_deep: tile_size(), "cells", true, 16, "Model affine-tiles: width of tiles far from the surface; larger than the tile size makes them grow with depth.";
+    surface_band: whole(1, 64), "cells", true, 9, "Model affine-tiles: layers of ordinary cells below every surface. Too few (3) leave marks on the waves.";
+    wall_band: whole(1, 64), "cells", true, 2, "Model affine-tiles: layers of ordinary cells along every wall.";
+}
+
+/// A tile size as the panel shows it.
+const fn tile_size_name(size: u32) -> &'static str {
+    match size {
+        ..=8 => "8",
+        ..=16 => "16",
+        ..=32 => "32",
+        _ => "64",
+    }
 }
 
 /// The parameter of that name.

@@ -12,7 +12,9 @@ use crate::pressure::Projection;
 use super::clock::StageTimes;
 use super::step::{StepReport, layout, prepare, solver_params, substep};
 use super::survey::survey;
-use super::{FrameReport, Params, Preconditioner, Scratch, Setup, SolveReport, State, UnknownCounts};
+use super::{
+    FrameReport, Params, Preconditioner, Scratch, Setup, SolveReport, State, TileCounts, UnknownCounts,
+};
 
 /// Why a simulation cannot go on.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -163,8 +165,12 @@ impl<const D: usize> Simulation<D> {
         report.unknowns = UnknownCounts {
             pressure: steps.last().map_or(0, |step| step.solve.unknowns),
             bubble: steps.last().map_or(0, |step| step.solve.bubbles),
-            body: 0,
+            body: steps.last().map_or(0, |step| step.solve.tiles * (D + D * D - 1)),
         };
+        report.tiles = steps.last().map_or(TileCounts::default(), |step| TileCounts {
+            count: step.solve.tiles,
+            cells: step.solve.tile_cells,
+        });
         let failed = steps.iter().filter(|step| !step.solve.info.converged).count();
         if failed > 0 {
             report.warnings.push(format!("{failed} of {} pressure solves missed the tolerance", steps.len()));

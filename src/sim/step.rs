@@ -8,10 +8,11 @@ use crate::linear::{PreconditionerKind, SolverParams};
 use crate::liquid::{self, Bounds, FaceMask, Layout, Reseeded};
 use crate::math::{Real, Vector};
 use crate::pressure::{self, Problem, Solved};
+use crate::regions::{TileRules, TileSize};
 
 use super::air::Surroundings;
 use super::clock::{StageClock, StageTimes};
-use super::{Params, Preconditioner, Scratch, SimError, State};
+use super::{Model, Params, Preconditioner, Scratch, SimError, State};
 
 /// Layers of faces around the liquid that get a velocity: as far as a particle may go in a substep, and the
 /// interpolation at its end.
@@ -59,6 +60,8 @@ pub fn substep<const D: usize>(
     clock.lap("fill");
     track(state, params, dt);
     clock.lap("track");
+    lay_tiles(state, params);
+    clock.lap("tiles");
 
     let solve = project(state, params, scratch, dt, params.gravity, stop);
     clock.laps([
@@ -89,6 +92,7 @@ pub fn prepare<const D: usize>(
     label(state);
     fill_regions(state);
     track(state, params, 1.0);
+    lay_tiles(state, params);
     project(state, params, scratch, 1.0, 0.0, &AtomicBool::new(false));
     // That pressure belongs to no step: the first real solve starts from none.
     state.projection.forget_pressure();
@@ -173,6 +177,25 @@ fn track<const D: usize>(state: &mut State<D>, params: &Params, dt: Real) {
     let State { air, blocks, boundary, walls, projection, surface, sorter, air_sources, time, .. } = state;
     let around = Surroundings::new(blocks, boundary, walls, projection, surface, *time);
     air.track(&around, &sorter.ranges, sorter.origin(), air_sources, params, dt);
+}
+
+/// Decides which parts of the deep liquid move as a whole.
+fn lay_tiles<const D: usize>(state: &mut State<D>, params: &Params) {
+    let State { blocks, boundary, projection, .. } = state;
+    if params.model != Model::AffineTiles {
+        projection.tiling = None;
+        return;
+    }
+    let rules = TileRules {
+        size: TileSize {
+            least: params.tile_size as usize,
+            most: params.tile_size_deep.max(params.tile_size) as usize,
+        },
+        surface_band: params.surface_band as usize,
+        wall_band: params.wall_band as usize,
+    };
+    let pressure::Projection { label, live, tiling, .. } = projection;
+    tiling.get_or_insert_default().update(blocks, boundary, label, live, &rules);
 }
 
 fn project<const D: usize>(

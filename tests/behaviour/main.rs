@@ -8,6 +8,7 @@ mod geometry;
 mod linear;
 mod liquid;
 mod pressure;
+mod regions;
 mod rooms;
 mod scene;
 mod sim;

@@ -2,8 +2,7 @@
 //!
 //! In 3D a word is a layer along z, in 2D it is the whole block; x is the fastest bit, then y.
 
-use crate::geometry::Label;
-use crate::grid::{SIDE, block_cells};
+use super::{SIDE, block_cells};
 
 /// Words of a block in 3D; a 2D block uses the first.
 pub const WORDS: usize = SIDE;
@@ -41,11 +40,6 @@ pub fn bits_of<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Bits {
         *word = values.iter().enumerate().fold(0, |word, (i, &value)| word | ((test(value) as u64) << i));
     }
     bits
-}
-
-/// The cells with a label.
-pub fn labelled(labels: &[Label], label: Label) -> Bits {
-    bits_of(labels, |found| found == label)
 }
 
 /// The lowest set bit as a cell's index.
@@ -106,6 +100,26 @@ pub fn connected<const D: usize>(seed: usize, within: &Bits, open: &[Bits; D]) -
         }
     }
     found
+}
+
+/// The cells whose neighbour on the low or high side along an axis is set; `beyond` are the cells of the block there.
+#[inline]
+pub fn beside<const D: usize>(bits: &Bits, axis: usize, high: bool, beyond: &Bits) -> Bits {
+    let mut out = NONE;
+    for word in 0..words(D) {
+        let (here, there) = (bits[word], beyond[word]);
+        out[word] = match (axis, high) {
+            (0, false) => (here << 1) & NOT_FIRST_X | (there >> (SIDE - 1)) & FIRST_X,
+            (0, true) => (here >> 1) & !(FIRST_X << (SIDE - 1)) | (there & FIRST_X) << (SIDE - 1),
+            (1, false) => here << SIDE | there >> (64 - SIDE),
+            (1, true) => here >> SIDE | there << (64 - SIDE),
+            (_, false) if word == 0 => beyond[WORDS - 1],
+            (_, false) => bits[word - 1],
+            (_, true) if word == WORDS - 1 => beyond[0],
+            (_, true) => bits[word + 1],
+        };
+    }
+    out
 }
 
 /// The lowest or highest layer of cells across an axis, as a word: in 3D 64 bits (the axes left, in order, fastest
@@ -194,6 +208,36 @@ mod tests {
     #[test]
     fn words_grow_like_single_cells_3d() {
         words_grow_like_single_cells::<3>();
+    }
+
+    fn neighbours_are_found_across_blocks<const D: usize>() {
+        let (here, there) = (random(5, 0.4, D), random(11, 0.5, D));
+        let get = |bits: &Bits, cell: usize| bits[cell / 64] >> (cell % 64) & 1 == 1;
+        for axis in 0..D {
+            let stride = crate::math::power(SIDE, axis);
+            for high in [false, true] {
+                let found = beside::<D>(&here, axis, high, &there);
+                for cell in 0..block_cells(D) {
+                    let expected = match (high, unflatten::<D>(cell, SIDE)[axis]) {
+                        (false, 0) => get(&there, cell + (SIDE - 1) * stride),
+                        (false, _) => get(&here, cell - stride),
+                        (true, 7) => get(&there, cell - (SIDE - 1) * stride),
+                        (true, _) => get(&here, cell + stride),
+                    };
+                    assert_eq!(get(&found, cell), expected, "{D}D axis {axis} high {high} cell {cell}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_are_found_across_blocks_2d() {
+        neighbours_are_found_across_blocks::<2>();
+    }
+
+    #[test]
+    fn neighbours_are_found_across_blocks_3d() {
+        neighbours_are_found_across_blocks::<3>();
     }
 
     #[test]

@@ -1,0 +1,301 @@
+//! Coarser lists.
+//!
+//! A coarse node stands for the listed nodes that share a parent in the network with all cells, so aggregates never join
+//! what is not linked there either. Links become weaker with the distance (half their sum where something merged, as in
+//! [`super::super::coarsen`]), but the pressure on a body is an integral over its surface, which aggregates reproduce:
+//! bodies keep their full weight.
+
+use rayon::prelude::*;
+
+use crate::grid::block_cells;
+
+use super::super::coarsen::in_series;
+use super::super::layout::{Node, Place};
+use super::super::level::Level;
+use super::super::transfer::cover_of;
+use super::list::{GRAIN, List, Record, Rest};
+use super::product::{Faces, Patch, SharedTerms, Surfaces};
+
+/// Children of the nodes of a coarse list.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Family {
+    pub start: Vec<u32>,
+    pub child: Vec<u32>,
+    lookup: Vec<u32>,
+}
+
+/// The parent of a node in the network with all cells; [`Node::NONE`] if it has none.
+pub(super) fn parent_of<const D: usize>(level: &Level<D>, node: Node) -> Node {
+    let transfer = &level.transfer;
+    match node.place() {
+        _ if node == Node::NONE => Node::NONE,
+        Place::Explicit(index) => transfer.of_explicit[index],
+        Place::Cell { .. } => {
+            let (block, local) = node.block_and_local::<D>();
+            if transfer.follows_rule::<D>(node) {
+                Node::cell::<D>(
+                    transfer.parent[block] as usize,
+                    cover_of(level.topology.octant(block), local),
+                )
+            } else {
+                match transfer.strays.binary_search_by_key(&node, |&(cell, _)| cell) {
+                    Ok(at) => Node::explicit(transfer.strays[at].1 as usize),
+                    Err(_) => Node::NONE,
+                }
+            }
+        }
+    }
+}
+
+/// Where a node of a level of the full network is kept in a table of all of them.
+fn key<const D: usize>(level: &Level<D>, node: Node) -> usize {
+    let half = level.topology.len() * block_cells(D) / 2;
+    match node.place() {
+        Place::Cell { colour, index } => colour * half + index,
+        Place::Explicit(index) => 2 * half + index,
+    }
+}
+
+impl Family {
+    /// Finds the parents of all nodes of `fine`, numbers them, and lists their children. `full` is the level of the full
+    /// network that `fine` stands on, `above` the one over it.
+    pub fn found<const D: usize>(
+        &mut self,
+        fine: &mut List,
+        full: &Level<D>,
+        above: &Level<D>,
+        coarse: &mut List,
+    ) {
+        let nodes = &fine.node;
+        fine.parent.par_chunks_mut(GRAIN).enumerate().for_each(|(chunk, parents)| {
+            for (parent, &node) in parents.iter_mut().zip(&nodes[chunk * GRAIN..]) {
+                *parent = parent_of(full, node).0;
+            }
+        });
+        let half = above.topology.len() * block_cells(D) / 2;
+        let table = 2 * half + above.explicit.count;
+        self.lookup.clear();
+        self.lookup.resize(table, 0);
+        for &parent in &fine.parent {
+            if parent != Node::NONE.0 {
+                self.lookup[key(above, Node(parent))] = 1;
+            }
+        }
+        // Red cells, red extras, black cells, black extras: extras are numbered red first.
+        let [red, black] = above.explicit.ends;
+        let orders =
+            [(0..half, 2 * half..2 * half + red), (half..2 * half, 2 * half + red..2 * half + black)];
+        let mut counts = [1; 2];
+        for (count, (cells, extras)) in counts.iter_mut().zip(orders.clone()) {
+            for at in cells.chain(extras) {
+                if self.lookup[at] != 0 {
+                    self.lookup[at] = *count as u32;
+                    *count += 1;
+                }
+            }
+        }
+        coarse.resize(counts);
+        for (colour, (cells, extras)) in orders.into_iter().enumerate() {
+            let base = colour * counts[0];
+            for at in cells.chain(extras) {
+                if self.lookup[at] == 0 {
+                    continue;
+                }
+                let index = base + self.lookup[at] as usize;
+                coarse.node[index] = match at {
+                    _ if at < half => Node(at as u32),
+                    _ if at < 2 * half => Node(1 << 30 | (at - half) as u32),
+                    _ => Node::explicit(at - 2 * half),
+                };
+                self.lookup[at] = index as u32;
+            }
+        }
+        for parent in &mut fine.parent {
+            *parent = match *parent {
+                none if none == Node::NONE.0 => 0,
+                node => self.lookup[key(above, Node(node))],
+            };
+        }
+        self.list_children(&fine.parent, coarse.len());
+    }
+
+    fn list_children(&mut self, parents: &[u32], count: usize) {
+        self.start.clear();
+        self.start.resize(count + 2, 0);
+        for &parent in parents.iter().filter(|&&parent| parent != 0) {
+            self.start[parent as usize + 2] += 1;
+        }
+        for at in 2..self.start.len() {
+            self.start[at] += self.start[at - 1];
+        }
+        self.child.clear();
+        self.child.resize(self.start[count + 1] as usize, 0);
+        for (child, &parent) in parents.iter().enumerate().filter(|(_, parent)| **parent != 0) {
+            let next = &mut self.start[parent as usize + 1];
+            self.child[*next as usize] = child as u32;
+            *next += 1;
+        }
+        self.start.pop();
+    }
+
+    /// Children of a node.
+    #[inline]
+    pub fn of(&self, node: usize) -> &[u32] {
+        &self.child[self.start[node] as usize..self.start[node + 1] as usize]
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        (self.start.capacity() + self.child.capacity() + self.lookup.capacity()) * 4
+    }
+}
+
+/// Fills in the network of a coarse list. `h` is the width of the finer level's cells.
+pub(super) fn link_up<const D: usize>(fine: &List, family: &Family, coarse: &mut List, h: f32) {
+    coarse.whole = fine.whole * (1 << (D - 1)) as f32 * 0.5;
+    let steps = |node: usize| if family.of(node).len() > 1 { 2.0f32 } else { 1.0 };
+    let base = [coarse.black, 0];
+    let fine_base = [fine.black, 0];
+    let built: Vec<(Record, Rest)> = (0..coarse.len())
+        .into_par_iter()
+        .with_min_len(512)
+        .map(|node| {
+            let (mut record, mut rest) = (Record::default(), Rest::default());
+            let colour = (node >= coarse.black) as usize;
+            let is_merged = family.of(node).len() > 1;
+            for &child in family.of(node) {
+                let child = child as usize;
+                let own = &fine.records[child];
+                let special = (own.rest != 0).then(|| &fine.rest[own.rest as usize]);
+                let child_colour = (child >= fine.black) as usize;
+                for k in 0..2 * D {
+                    if own.near[k] == 0 {
+                        continue;
+                    }
+                    let other = fine.parent[own.near[k] as usize + fine_base[child_colour]] as usize;
+                    if other == node || other == 0 {
+                        continue;
+                    }
+                    let place = (other - base[colour]) as u32;
+                    // A neighbour that fell into parts: one of them is kept, see `drop_one_sided`.
+                    if record.near[k] == 0 {
+                        record.near[k] = place;
+                    }
+                    if record.near[k] == place {
+                        rest.link[k] += special.map_or(fine.whole, |special| special.link[k]);
+                    }
+                }
+                if let Some(special) = special {
+                    rest.ground +=
+                        if is_merged { in_series(special.ground, special.area, h) } else { special.ground };
+                    rest.area += special.area;
+                }
+            }
+            for k in 0..2 * D {
+                if record.near[k] != 0 {
+                    let other = record.near[k] as usize + base[colour];
+                    rest.link[k] *= 2.0 / (steps(node) + steps(other));
+                }
+            }
+            (record, rest)
+        })
+        .collect();
+    let one_sided = |node: usize, k: usize| {
+        let other = built[node].0.near[k] as usize + base[(node >= coarse.black) as usize];
+        built[other].0.near[k ^ 1] as usize + base[(other >= coarse.black) as usize] != node
+    };
+    for node in 0..built.len() {
+        let (mut record, mut rest) = built[node];
+        for k in 0..2 * D {
+            if record.near[k] != 0 && one_sided(node, k) {
+                (record.near[k], rest.link[k]) = (0, 0.0);
+            }
+        }
+        let plain = |k: usize| record.near[k] == 0 || rest.link[k] == coarse.whole;
+        if rest.ground != 0.0 || !(0..2 * D).all(plain) {
+            record.rest = coarse.rest.len() as u32;
+            coarse.rest.push(rest);
+        }
+        coarse.diagonal[node] = rest.link.iter().sum::<f32>() + rest.ground;
+        coarse.records[node] = record;
+    }
+}
+
+/// Sums the bodies' surfaces over the children of each coarse node.
+pub(super) fn join_patches<const D: usize, P: Patch>(
+    fine: &Surfaces<P>,
+    parents: &[u32],
+    coarse: &mut Surfaces<Faces>,
+) {
+    let joined: Vec<(Vec<Faces>, [u32; 4])> = fine
+        .start
+        .par_iter()
+        .map(|start| {
+            let mut all = Vec::new();
+            let mut ends = [0; 4];
+            for axis in 0..D {
+                let from = all.len();
+                let patches = &fine.patches[start[axis] as usize..start[axis + 1] as usize];
+                all.extend(patches.iter().filter_map(|patch| {
+                    let node = parents[patch.node()];
+                    (node != 0).then(|| Faces { node, weights: patch.weights() })
+                }));
+                all[from..].sort_by_key(|faces| faces.node);
+                let mut last = from;
+                for at in from + 1..all.len() {
+                    if all[at].node == all[last].node {
+                        let weights = all[at].weights;
+                        all[last].weights.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
+                    } else {
+                        last += 1;
+                        all[last] = all[at];
+                    }
+                }
+                all.truncate(all.len().min(last + 1));
+                ends[axis + 1] = all.len() as u32;
+            }
+            (all, ends)
+        })
+        .collect();
+    coarse.patches.clear();
+    coarse.start.clear();
+    for (patches, ends) in joined {
+        let base = coarse.patches.len() as u32;
+        coarse.start.push(ends.map(|end| base + end));
+        coarse.patches.extend(patches);
+    }
+}
+
+/// The shared nodes' links on the coarse level.
+pub(super) fn join_shared(
+    fine: &SharedTerms,
+    areas: &[f32],
+    family: &Family,
+    parents: &[u32],
+    h: f32,
+    coarse: (&mut SharedTerms, &mut Vec<f32>, &mut List),
+) {
+    let (terms, coarse_areas, list) = coarse;
+    terms.clear();
+    coarse_areas.clear();
+    let mut found: Vec<(u32, f32, f32)> = Vec::new();
+    for shared in 0..fine.inverse.len() {
+        let from = fine.start[shared] as usize;
+        found.clear();
+        found.extend(fine.of(shared).iter().zip(&areas[from..]).filter_map(|(&(node, link), &area)| {
+            let parent = parents[node as usize];
+            let is_merged = family.of(parent as usize).len() > 1;
+            let link = if is_merged { in_series(link, area, h) } else { link };
+            (parent != 0).then_some((parent, link, area))
+        }));
+        found.sort_by_key(|&(node, ..)| node);
+        for same in found.chunk_by(|a, b| a.0 == b.0) {
+            let link: f32 = same.iter().map(|&(_, link, _)| link).sum();
+            terms.links.push((same[0].0, link));
+            coarse_areas.push(same.iter().map(|&(.., area)| area).sum());
+            list.add_shared(same[0].0 as usize, link);
+            list.diagonal[same[0].0 as usize] += link;
+        }
+        terms.close();
+    }
+}

@@ -1,0 +1,121 @@
+//! The lattice of tiles.
+//!
+//! Boxes are aligned with the blocks of the grid and with powers of two. Every box keeps the cells at its lower faces
+//! ordinary: so no two tiles touch, not even at an edge or a corner and not across sizes either.
+
+use std::collections::HashMap;
+
+use crate::grid::SIDE;
+use crate::grid::masks::{self, Bits};
+
+/// How large tiles are, in cells along each axis, one layer of ordinary cells included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileSize {
+    /// Next to the bands.
+    pub least: usize,
+    /// Far away from them. The same as `least` for a uniform lattice.
+    pub most: usize,
+}
+
+/// A box of the lattice, in blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Box<const D: usize> {
+    pub low: [i32; D],
+    /// Blocks along each axis.
+    pub side: i32,
+}
+
+impl<const D: usize> Box<D> {
+    /// The box of some size around a block.
+    pub fn around(block: [i32; D], side: i32) -> Self {
+        Box { low: block.map(|c| c.div_euclid(side) * side), side }
+    }
+
+    /// Cells of a block of this box that stay ordinary.
+    pub fn seams(&self, block: [i32; D]) -> Bits {
+        let mut bits = masks::NONE;
+        for axis in 0..D {
+            if block[axis] == self.low[axis] {
+                for (word, bits) in bits.iter_mut().enumerate().take(masks::words(D)) {
+                    *bits |= low_plane(axis, word);
+                }
+            }
+        }
+        bits
+    }
+
+    /// Boxes of the same colour touch no common cell: those of the lattice of one size alternate, and sizes differ.
+    pub fn colour(&self) -> u8 {
+        let parity =
+            self.low.iter().rev().fold(0, |bits, &c| bits << 1 | (c.div_euclid(self.side) & 1) as u8);
+        parity + ((self.side.trailing_zeros() as u8) << D)
+    }
+
+    /// Blocks of the box, x fastest.
+    pub fn blocks(&self) -> impl Iterator<Item = [i32; D]> + '_ {
+        let count = (0..D).map(|_| self.side as usize).product::<usize>();
+        (0..count).map(|index| {
+            let at = crate::math::unflatten::<D>(index, self.side as usize);
+            std::array::from_fn(|axis| self.low[axis] + at[axis] as i32)
+        })
+    }
+}
+
+fn low_plane(axis: usize, word: usize) -> u64 {
+    match axis {
+        0 => 0x0101_0101_0101_0101,
+        1 => 0xff,
+        _ if word == 0 => u64::MAX,
+        _ => 0,
+    }
+}
+
+/// Lists the boxes over the given blocks, each once. `is_whole(block)` says that all cells of a block lie beyond the
+/// bands.
+pub(super) fn boxes<const D: usize>(
+    size: TileSize,
+    blocks: impl Iterator<Item = [i32; D]>,
+    is_whole: impl Fn([i32; D]) -> bool,
+) -> Vec<Box<D>> {
+    let (least, most) = ((size.least / SIDE) as i32, (size.most / SIDE) as i32);
+    let mut found: Vec<Box<D>> = blocks.map(|block| Box::around(block, most)).collect();
+    found.sort_unstable();
+    found.dedup();
+    if least == most {
+        return found;
+    }
+    let mut known = HashMap::new();
+    let mut out = Vec::new();
+    for large in found {
+        divide(large, least, &is_whole, &mut known, &mut out);
+    }
+    out
+}
+
+/// Splits a box until each part is of the least size, or lies at least half its size away from the bands.
+fn divide<const D: usize>(
+    this: Box<D>,
+    least: i32,
+    is_whole: &impl Fn([i32; D]) -> bool,
+    known: &mut HashMap<[i32; D], bool>,
+    out: &mut Vec<Box<D>>,
+) {
+    let margin = this.side / 2;
+    let mut whole = |block: [i32; D]| *known.entry(block).or_insert_with(|| is_whole(block));
+    let reach = (this.side + 2 * margin) as usize;
+    let count = (0..D).map(|_| reach).product::<usize>();
+    let fits = this.side <= least
+        || (0..count).all(|index| {
+            let at = crate::math::unflatten::<D>(index, reach);
+            whole(std::array::from_fn(|axis| this.low[axis] - margin + at[axis] as i32))
+        });
+    if fits {
+        out.push(this);
+        return;
+    }
+    let half = this.side / 2;
+    for corner in 0..1 << D {
+        let low = std::array::from_fn(|axis| this.low[axis] + (corner >> axis & 1) * half);
+        divide(Box { low, side: half }, least, is_whole, known, out);
+    }
+}

@@ -1,0 +1,220 @@
+//! From face velocities to the affine fields of tiles, and back.
+
+use rayon::prelude::*;
+
+use crate::grid::{Blocks, Field, SIDE, block_cells};
+use crate::linear::BodyFace;
+use crate::math::{Side, power, unflatten};
+
+use super::shape::Piece;
+use super::tiling::{Tile, Tiling};
+
+/// Face velocities that several threads write, each to the faces of its own tiles.
+struct Faces<const D: usize>([*mut f32; D]);
+// SAFETY: a face belongs to one tile at most, since tiles never touch.
+unsafe impl<const D: usize> Sync for Faces<D> {}
+
+impl<const D: usize> Tiling<D> {
+    /// Sets every tile's field to the one closest to the velocities on all its faces, in kinetic energy (CBAR eq. 24).
+    /// Interior faces count as much as those at its surface: so fitting and solving are together one projection.
+    pub fn fit(&mut self, blocks: &Blocks<D>, velocity: &[Field<f32>; D]) {
+        let (pieces, bodies, faces) = (&self.pieces, &self.bodies, &self.faces);
+        self.tiles.par_iter_mut().zip(bodies).for_each(|(tile, body)| {
+            let mut sums = [[0.0; 4]; 3];
+            for axis in 0..D {
+                for piece in &pieces[tile.pieces.clone()] {
+                    let base = offset_of_block(blocks, tile, piece, axis);
+                    add_block::<D>(&velocity[axis], piece, base, &mut sums[axis]);
+                }
+                let surface = &faces[body.faces[axis] as usize..body.faces[axis + 1] as usize];
+                // Low faces of the tile's cells were counted with their cells; high ones belong to the cell beyond.
+                for face in surface.iter().filter(|face| !face.ahead) {
+                    let u = f64::from(velocity[axis][face.cell as usize]);
+                    let place = face.twice.map(|t| 0.5 * f64::from(t));
+                    sums[axis][0] += u;
+                    (0..D).for_each(|k| sums[axis][k + 1] += u * place[k]);
+                }
+            }
+            tile.field = body.response.apply::<D>(&sums);
+        });
+    }
+
+    /// Writes the fields to the faces at the tiles' surfaces: what the cells around them see.
+    pub fn write_surfaces(&self, blocks: &Blocks<D>, velocity: &mut [Field<f32>; D]) {
+        let out = Faces(velocity.each_mut().map(|field| field.as_mut_slice().as_mut_ptr()));
+        self.tiles.par_iter().zip(&self.bodies).for_each(|(tile, body)| {
+            let out = &out;
+            for axis in 0..D {
+                for face in &self.faces[body.faces[axis] as usize..body.faces[axis + 1] as usize] {
+                    // SAFETY: the faces of tiles are disjoint, and their cells are stored.
+                    unsafe {
+                        *out.0[axis].add(place_of(blocks, face, axis)) = value_at::<D>(tile, axis, face)
+                    };
+                }
+            }
+        });
+    }
+
+    /// Corrects a right-hand side that was computed from rounded velocities at the tiles' surfaces to what the fields say.
+    pub fn refine(&self, blocks: &Blocks<D>, velocity: &[Field<f32>; D], rhs: &mut Field<f64>) {
+        for (tile, body) in self.tiles.iter().zip(&self.bodies) {
+            for axis in 0..D {
+                for face in &self.faces[body.faces[axis] as usize..body.faces[axis + 1] as usize] {
+                    let rounded = f64::from(velocity[axis][place_of(blocks, face, axis)]);
+                    let error = rounded - exact_at::<D>(tile, axis, face);
+                    rhs[face.cell as usize] += if face.ahead { error } else { -error };
+                }
+            }
+        }
+    }
+
+    /// Adds to the fields what the pressures around them and a uniform impulse do: `v + K J q` (CBAR eq. 22).
+    pub fn respond(&mut self, q: &Field<f64>, impulse: [f64; D]) {
+        let (bodies, faces) = (&self.bodies, &self.faces);
+        self.tiles.par_iter_mut().zip(bodies).for_each(|(tile, body)| {
+            let mut forces = [[0.0; 4]; 3];
+            for axis in 0..D {
+                for face in &faces[body.faces[axis] as usize..body.faces[axis + 1] as usize] {
+                    let push = if face.ahead { q[face.cell as usize] } else { -q[face.cell as usize] };
+                    forces[axis][0] += push;
+                    (0..D).for_each(|k| forces[axis][k + 1] += 0.5 * f64::from(face.twice[k]) * push);
+                }
+            }
+            let change = body.response.apply::<D>(&forces);
+            for axis in 0..D {
+                (0..=D).for_each(|k| tile.field[axis][k] += change[axis][k]);
+                tile.field[axis][0] += impulse[axis];
+            }
+        });
+    }
+
+    /// Writes the fields to all faces of the tiles.
+    pub fn write(&self, blocks: &Blocks<D>, velocity: &mut [Field<f32>; D]) {
+        let out = Faces(velocity.each_mut().map(|field| field.as_mut_slice().as_mut_ptr()));
+        self.tiles.par_iter().zip(&self.bodies).for_each(|(tile, body)| {
+            let out = &out;
+            for axis in 0..D {
+                for piece in &self.pieces[tile.pieces.clone()] {
+                    let base = offset_of_block(blocks, tile, piece, axis);
+                    let start = piece.slot as usize * block_cells(D);
+                    // SAFETY: the block is stored, and this tile alone writes to the low faces of its own cells.
+                    let write = |local: usize, u: f32| unsafe { *out.0[axis].add(start + local) = u };
+                    write_block::<D>(tile, piece, axis, base, write);
+                }
+                let surface = &self.faces[body.faces[axis] as usize..body.faces[axis + 1] as usize];
+                for face in surface.iter().filter(|face| !face.ahead) {
+                    // SAFETY: as above, for the faces on the high side of its cells.
+                    unsafe { *out.0[axis].add(face.cell as usize) = value_at::<D>(tile, axis, face) };
+                }
+            }
+        });
+    }
+}
+
+/// Offset of the low face across an axis of a block's first cell from the tile's origin, in cells.
+fn offset_of_block<const D: usize>(
+    blocks: &Blocks<D>,
+    tile: &Tile<D>,
+    piece: &Piece,
+    axis: usize,
+) -> [f64; 3] {
+    let first = blocks.first_cell(piece.slot as usize);
+    let mut base = [0.0; 3];
+    for k in 0..D {
+        base[k] = f64::from(first[k] - tile.origin[k]) + if k == axis { 0.0 } else { 0.5 };
+    }
+    base
+}
+
+/// Adds `u (1, x, y, z)` over the low faces of a piece's cells.
+fn add_block<const D: usize>(velocity: &Field<f32>, piece: &Piece, base: [f64; 3], sums: &mut [f64; 4]) {
+    let block = velocity.block(piece.slot as usize);
+    // Sums in the block's own coordinates first.
+    let mut own = [0.0f64; 4];
+    for (row, values) in block.chunks_exact(SIDE).enumerate() {
+        let bits = (piece.bits[row / SIDE] >> (row % SIDE * SIDE)) & 0xff;
+        if bits == 0 {
+            continue;
+        }
+        let (mut sum, mut moment) = (0.0f64, 0.0f64);
+        for (x, &u) in values.iter().enumerate() {
+            let u = if bits >> x & 1 == 1 { f64::from(u) } else { 0.0 };
+            sum += u;
+            moment += u * x as f64;
+        }
+        let at = unflatten::<D>(row * SIDE, SIDE);
+        own[0] += sum;
+        own[1] += moment;
+        (1..D).for_each(|k| own[k + 1] += sum * at[k] as f64);
+    }
+    sums[0] += own[0];
+    (0..D).for_each(|k| sums[k + 1] += own[k + 1] + base[k] * own[0]);
+}
+
+/// Evaluates a tile's field on the low faces of a piece's cells.
+fn write_block<const D: usize>(
+    tile: &Tile<D>,
+    piece: &Piece,
+    axis: usize,
+    base: [f64; 3],
+    write: impl Fn(usize, f32),
+) {
+    let field = &tile.field[axis];
+    for row in 0..block_cells(D) / SIDE {
+        let bits = (piece.bits[row / SIDE] >> (row % SIDE * SIDE)) & 0xff;
+        if bits == 0 {
+            continue;
+        }
+        let at = unflatten::<D>(row * SIDE, SIDE);
+        let start: f64 = field[0] + (0..D).map(|k| field[k + 1] * (base[k] + at[k] as f64)).sum::<f64>();
+        for x in 0..SIDE {
+            if bits >> x & 1 == 1 {
+                write(row * SIDE + x, (start + field[1] * x as f64) as f32);
+            }
+        }
+    }
+}
+
+/// A tile's velocity at a face.
+fn exact_at<const D: usize>(tile: &Tile<D>, axis: usize, face: &BodyFace) -> f64 {
+    let field = &tile.field[axis];
+    field[0] + (0..D).map(|k| field[k + 1] * 0.5 * f64::from(face.twice[k])).sum::<f64>()
+}
+
+/// The same, rounded as velocities are stored.
+fn value_at<const D: usize>(tile: &Tile<D>, axis: usize, face: &BodyFace) -> f32 {
+    exact_at::<D>(tile, axis, face) as f32
+}
+
+/// Where a face is stored: with the cell on its high side.
+fn place_of<const D: usize>(blocks: &Blocks<D>, face: &BodyFace, axis: usize) -> usize {
+    let cell = face.cell as usize;
+    if !face.ahead {
+        return cell;
+    }
+    let (stride, cells) = (power(SIDE, axis), block_cells(D));
+    let (slot, local) = (cell / cells, cell % cells);
+    match local / stride % SIDE {
+        last if last == SIDE - 1 => {
+            blocks.beside(slot, axis, Side::High) as usize * cells + local - (SIDE - 1) * stride
+        }
+        _ => cell + stride,
+    }
+}
+
+/// The velocity field as statistics and pictures want it.
+impl<const D: usize> Tile<D> {
+    /// Velocity at the centre of the tile's box, m/s.
+    pub fn velocity(&self) -> [f64; D] {
+        std::array::from_fn(|axis| {
+            let field = &self.field[axis];
+            let centre = |k: usize| 0.5 * f64::from(self.low[k] + self.high[k]) - f64::from(self.origin[k]);
+            field[0] + (0..D).map(|k| field[k + 1] * centre(k)).sum::<f64>()
+        })
+    }
+
+    /// Change of velocity per metre: `gradient[axis][k] = ∂u_axis/∂x_k`.
+    pub fn gradient(&self, dx: f64) -> [[f64; D]; D] {
+        std::array::from_fn(|axis| std::array::from_fn(|k| self.field[axis][k + 1] / dx))
+    }
+}

@@ -1,0 +1,121 @@
+//! What follows from the shape of a body alone: its faces, its mass, and how it answers forces.
+
+use crate::grid::masks::{self, Bits};
+use crate::grid::{Blocks, SIDE, block_cells};
+use crate::linear::{BodyFace, Response};
+use crate::math::{Side, power, unflatten};
+
+/// The cells of a body in one block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub slot: u32,
+    pub bits: Bits,
+}
+
+/// Sums over the faces of a body: products of (1, x, y, z) per axis, x from the body's origin in cells.
+pub(super) type Gram = [[[f64; 4]; 4]; 3];
+
+/// The faces of a body, counted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Faces {
+    /// All faces that bound one of its cells, or two.
+    pub all: Gram,
+    /// Those at its surface.
+    pub surface: Gram,
+    /// The latter, by axis.
+    pub list: [Vec<BodyFace>; 3],
+}
+
+fn include(gram: &mut [[f64; 4]; 4], offset: [f64; 3]) {
+    let row = [1.0, offset[0], offset[1], offset[2]];
+    for k in 0..4 {
+        for l in 0..4 {
+            gram[k][l] += row[k] * row[l];
+        }
+    }
+}
+
+/// Where a body's neighbours and its own cells are looked up.
+pub(super) struct Around<'a, const D: usize> {
+    pub blocks: &'a Blocks<D>,
+    /// The body, block by block.
+    pub pieces: &'a [Piece],
+    /// Its origin: the lattice corner that offsets are counted from, in cells.
+    pub origin: [i32; D],
+}
+
+impl<const D: usize> Around<'_, D> {
+    fn bits(&self, slot: u32) -> Bits {
+        self.pieces.iter().find(|piece| piece.slot == slot).map_or(masks::NONE, |piece| piece.bits)
+    }
+
+    /// Twice the offset of the centre of a cell's low face across an axis from the origin.
+    fn twice(&self, slot: usize, local: usize, axis: usize) -> [i32; 3] {
+        let (first, at) = (self.blocks.first_cell(slot), unflatten::<D>(local, SIDE));
+        let mut twice = [0; 3];
+        for k in 0..D {
+            twice[k] = 2 * (first[k] + at[k] as i32 - self.origin[k]) + (k != axis) as i32;
+        }
+        twice
+    }
+
+    /// Counts the faces.
+    pub fn count(&self) -> Faces {
+        let mut faces = Faces::default();
+        for piece in self.pieces {
+            let slot = piece.slot as usize;
+            for axis in 0..D {
+                let [below, above] = Side::BOTH.map(|side| self.blocks.beside(slot, axis, side));
+                let low = masks::beside::<D>(&piece.bits, axis, false, &self.bits(below));
+                let high = masks::beside::<D>(&piece.bits, axis, true, &self.bits(above));
+                let stride = power(SIDE, axis);
+                for local in masks::each(&piece.bits) {
+                    let is = |bits: &Bits| bits[local / 64] >> (local % 64) & 1 == 1;
+                    let twice = self.twice(slot, local, axis);
+                    let offset = twice.map(|t| 0.5 * t as f64);
+                    include(&mut faces.all[axis], offset);
+                    if !is(&low) {
+                        include(&mut faces.surface[axis], offset);
+                        let (owner, cell) = match local / stride % SIDE {
+                            0 => (below, local + (SIDE - 1) * stride),
+                            _ => (piece.slot, local - stride),
+                        };
+                        faces.list[axis].push(face::<D>(owner, cell, twice, true));
+                    }
+                    if !is(&high) {
+                        let mut twice = twice;
+                        twice[axis] += 2;
+                        let offset = twice.map(|t| 0.5 * t as f64);
+                        include(&mut faces.all[axis], offset);
+                        include(&mut faces.surface[axis], offset);
+                        let (owner, cell) = match local / stride % SIDE {
+                            last if last == SIDE - 1 => (above, local - (SIDE - 1) * stride),
+                            _ => (piece.slot, local + stride),
+                        };
+                        faces.list[axis].push(face::<D>(owner, cell, twice, false));
+                    }
+                }
+            }
+        }
+        faces
+    }
+}
+
+pub(super) fn face<const D: usize>(slot: u32, local: usize, twice: [i32; 3], ahead: bool) -> BodyFace {
+    BodyFace { cell: slot * block_cells(D) as u32 + local as u32, twice: twice.map(|t| t as i8), ahead }
+}
+
+/// How bodies of a shape answer forces, and the bound of their term.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer {
+    pub response: Response,
+    pub bound: f64,
+}
+
+impl Answer {
+    /// None for bodies so thin that some affine field is not determined.
+    pub fn new<const D: usize>(faces: &Faces, density: f64) -> Option<Answer> {
+        let response = Response::new::<D>(&faces.all, density)?;
+        Some(Answer { response, bound: response.bound::<D>(&faces.surface) })
+    }
+}

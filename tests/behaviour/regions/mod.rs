@@ -1,0 +1,3 @@
+//! Tiles of liquid that move as a whole.
+
+mod dense;
