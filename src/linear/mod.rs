@@ -37,7 +37,7 @@ mod topology;
 mod transfer;
 
 pub use assemble::{Assembled, assemble};
-pub use composite::{Bodies, Body, BodyFace, CompositeSolver, Moments, Response};
+pub use composite::{Bodies, Body, BodyFace, CompositeSolver, Moments, Response, assemble_with_bodies};
 pub use params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
 pub use solver::Solver;
 pub use system::{SharedLink, SharedNodes, System};

@@ -210,6 +210,7 @@ pub fn project<const D: usize>(
     if let Some(tiling) = &mut tiling {
         tiling.respond(&projection.q, problem.impulse);
         tiling.write(problem.blocks, velocity);
+        tiling.extend_pressures(problem.blocks, &mut projection.q);
     }
     projection.tiling = tiling;
     let liquid: usize = projection

@@ -81,9 +81,40 @@ impl<const D: usize> Tiling<D> {
                 }
             }
             let change = body.response.apply::<D>(&forces);
+            tile.pressure =
+                extended_pressure::<D>(&change, &faces[body.faces[0] as usize..body.faces[D] as usize], q);
             for axis in 0..D {
                 (0..=D).for_each(|k| tile.field[axis][k] += change[axis][k]);
                 tile.field[axis][0] += impulse[axis];
+            }
+        });
+    }
+
+    /// Writes pressures to the cells of the tiles. They have none of their own, but the next step may find an ordinary
+    /// cell there, which then starts from a good guess; and pictures show no holes.
+    pub fn extend_pressures(&self, blocks: &Blocks<D>, q: &mut Field<f64>) {
+        let out = Cells(q.as_mut_slice().as_mut_ptr());
+        self.tiles.par_iter().for_each(|tile| {
+            let out = &out;
+            for piece in &self.pieces[tile.pieces.clone()] {
+                let first = blocks.first_cell(piece.slot as usize);
+                let start = piece.slot as usize * block_cells(D);
+                for row in 0..block_cells(D) / SIDE {
+                    let bits = (piece.bits[row / SIDE] >> (row % SIDE * SIDE)) & 0xff;
+                    if bits == 0 {
+                        continue;
+                    }
+                    let at = unflatten::<D>(row * SIDE, SIDE);
+                    let mut x: [f64; D] =
+                        std::array::from_fn(|k| f64::from(first[k] + at[k] as i32 - tile.origin[k]) + 0.5);
+                    for lane in 0..SIDE {
+                        if bits >> lane & 1 == 1 {
+                            // SAFETY: the block is stored, and this tile alone writes to its own cells.
+                            unsafe { *out.0.add(start + row * SIDE + lane) = tile.pressure.at(&x) };
+                        }
+                        x[0] += 1.0;
+                    }
+                }
             }
         });
     }
@@ -109,6 +140,49 @@ impl<const D: usize> Tiling<D> {
             }
         });
     }
+}
+
+/// Pressures that several threads write, each to the cells of its own tiles.
+struct Cells(*mut f64);
+// SAFETY: a cell belongs to one tile at most.
+unsafe impl Sync for Cells {}
+
+/// A quadratic function: the pressure whose gradient changes a tile's velocity the way it changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Quadratic {
+    constant: f64,
+    slope: [f64; 3],
+    curve: [[f64; 3]; 3],
+}
+
+impl Quadratic {
+    fn at<const D: usize>(&self, x: &[f64; D]) -> f64 {
+        let bend = |k: usize| (0..D).map(|l| self.curve[k][l] * x[l]).sum::<f64>();
+        self.constant + (0..D).map(|k| x[k] * (self.slope[k] + 0.5 * bend(k))).sum::<f64>()
+    }
+}
+
+/// The pressure inside a tile, from how its velocity changed and from the cells around it. A rotation has no potential
+/// and is left out.
+fn extended_pressure<const D: usize>(
+    change: &crate::linear::Moments,
+    faces: &[BodyFace],
+    q: &Field<f64>,
+) -> Quadratic {
+    let mut pressure = Quadratic::default();
+    for k in 0..D {
+        pressure.slope[k] = -change[k][0];
+        for l in 0..D {
+            pressure.curve[k][l] = -0.5 * (change[k][l + 1] + change[l][k + 1]);
+        }
+    }
+    // Half a cell away from the faces they lie at; that averages out.
+    let misfit = |face: &BodyFace| {
+        let x: [f64; D] = std::array::from_fn(|k| 0.5 * f64::from(face.twice[k]));
+        q[face.cell as usize] - pressure.at(&x)
+    };
+    pressure.constant = faces.iter().map(misfit).sum::<f64>() / faces.len().max(1) as f64;
+    pressure
 }
 
 /// Offset of the low face across an axis of a block's first cell from the tile's origin, in cells.

@@ -12,6 +12,7 @@ use crate::math::{Side, power};
 
 use super::bands::Bands;
 use super::boxes::{Box, TileSize, boxes};
+use super::motion::Quadratic;
 use super::shape::{Answer, Around, Piece};
 use super::whole;
 
@@ -39,6 +40,7 @@ pub struct Tile<const D: usize> {
     pub field: Moments,
     /// How many cells.
     pub cells: usize,
+    pub(super) pressure: Quadratic,
     pub(super) pieces: std::ops::Range<usize>,
 }
 
@@ -268,7 +270,8 @@ fn measure<const D: usize>(blocks: &Blocks<D>, this: &Box<D>, pieces: Vec<Piece>
     let origin = origin(blocks, this);
     let faces = Around { blocks, pieces: &pieces, origin }.count();
     let answer = Answer::new::<D>(&faces, 1.0)?;
-    let tile = Tile { low, high, origin, field: [[0.0; 4]; 3], cells, pieces: 0..0 };
+    let tile =
+        Tile { low, high, origin, field: [[0.0; 4]; 3], cells, pressure: Quadratic::default(), pieces: 0..0 };
     Some(Found { tile, pieces, answer, faces: faces.list, colour: this.colour() })
 }
 
@@ -282,6 +285,7 @@ fn place<const D: usize>(blocks: &Blocks<D>, this: &Box<D>, pieces: Vec<Piece>, 
         origin: origin(blocks, this),
         field: [[0.0; 4]; 3],
         cells: power(width - 1, D),
+        pressure: Quadratic::default(),
         pieces: 0..0,
     };
     Found { tile, pieces, answer, faces: whole::faces(blocks, this), colour: this.colour() }

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::grid::{Blocks, Field, SIDE, block_cells};
-use crate::linear::{SolveInfo, assemble};
+use crate::linear::{SolveInfo, assemble, assemble_with_bodies};
 use crate::math::unflatten;
 use crate::sim::{FrameReport, MemoryReport, Params, Preconditioner, Simulation, SolveReport};
 
@@ -129,7 +129,11 @@ impl<const D: usize> Solver<D> for Simulation<D> {
             return None;
         }
         let (info, solution, shared) = self.solve_again(self.params.preconditioner, REPEATS);
-        let assembled = assemble(&projection.system(self.blocks()));
+        let system = projection.system(self.blocks());
+        let assembled = match &projection.tiling {
+            None => assemble(&system),
+            Some(tiling) => assemble_with_bodies(&system, &tiling.bodies()),
+        };
         let mut entries = Vec::with_capacity(assembled.matrix.nnz() / 2 + assembled.cells.len());
         for (row, columns) in assembled.matrix.outer_iterator().enumerate() {
             let lower = columns.iter().filter(|&(column, _)| column <= row);

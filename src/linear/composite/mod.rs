@@ -9,6 +9,7 @@
 //!   deeper ones are those of the network with all cells, bodies forgotten.
 //! * [`CompositeSolver`]: conjugate gradients in f64.
 
+mod assemble;
 mod body;
 mod coarse;
 mod components;
@@ -17,5 +18,6 @@ mod list;
 mod product;
 mod solver;
 
+pub use assemble::assemble_with_bodies;
 pub use body::{Bodies, Body, BodyFace, Moments, Response};
 pub use solver::CompositeSolver;

@@ -257,7 +257,8 @@ impl List {
                 *x = rhs * record.inverse;
             }
         });
-        black[0] = 0.0;
+        // Shifted nodes look at their own old value.
+        each_chunk(black, |_, x| x.fill(0.0));
     }
 
     /// `rhs −= L x`: what is left of a right-hand side.

@@ -1,3 +1,4 @@
 //! Tiles of liquid that move as a whole.
 
 mod dense;
+mod physics;
