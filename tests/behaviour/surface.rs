@@ -209,3 +209,16 @@ fn the_mesh_is_the_same_for_any_number_of_threads() {
     });
     assert!(meshes[0] == meshes[1] && meshes[0] == meshes[2]);
 }
+
+/// A tank full to its walls once could not be meshed when its last cells ended a block: the layer at the wall was looked
+/// for in a block without cells.
+#[test]
+fn full_tanks_of_any_size_are_closed() {
+    for cells in 12..24 {
+        let (blocks, field) = field_of(Grid { cells: [cells; 3], dx: 0.1 }, |_| -1.0);
+        let mesh = extract_surface(&blocks, &field);
+        assert_closed_3d(&mesh, &format!("{cells} cells"));
+        let (blocks, field) = field_of(Grid { cells: [cells; 2], dx: 0.1 }, |_| -1.0);
+        assert_closed_2d(&extract_surface(&blocks, &field), &format!("{cells} cells"));
+    }
+}

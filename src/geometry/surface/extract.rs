@@ -106,8 +106,11 @@ impl<const D: usize> Units<D> {
             let first = grid.first_cell(unit);
             let at_wall =
                 (0..D).any(|axis| first[axis] < 0 || first[axis] + SIDE as i32 >= grid.cells[axis] as i32);
+            // The layer at a wall repeats the domain's last cells; when it begins a block, those are in the block before.
+            let last = grid.block_of(grid.cells.map(|cells| cells as i32 - 1));
             let above = |corner: usize| {
-                let coords = std::array::from_fn(|axis| unit[axis] + (corner >> axis & 1) as i32);
+                let coords =
+                    std::array::from_fn(|axis| (unit[axis] + (corner >> axis & 1) as i32).min(last[axis]));
                 contents[index(coords)]
             };
             let other = if at_wall { Content::Air } else { above(0) };
