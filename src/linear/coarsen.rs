@@ -1,15 +1,17 @@
 //! Builds the next coarser level.
 //!
 //! Inside each aggregate of 2^D cells the nodes that are linked to each other become one coarse node; nodes that are
-//! not stay apart. Nodes without any link to others need no coarse correction (a sweep solves their row) and are not
+//! not, or that are of different materials, stay apart. Nodes without any link to others need no coarse correction (a sweep solves their row) and are not
 //! carried on. Coefficients of the coarse network, between nodes A and B, with `L` = 2 for a node made of several
 //! finer ones and 1 otherwise, and `h` the spacing of the finer level:
 //! * cell–cell: sum of the crossing links times `2 / (L(A) + L(B))`: the distance has doubled where something merged;
+//! * cell–cell of different materials: as ground and shared nodes, on both sides;
 //! * ground and shared nodes: `Σ 1 / (1/c + h / (4 s))`, in series with a quarter cell, where something merged.
 
 use crate::math::{flatten, power};
 
 use super::level::Level;
+use super::material;
 use super::parallel::{Cut, each_block};
 use super::source::{Source, kind};
 use super::split::Splitter;
@@ -40,11 +42,20 @@ pub(super) fn coarsen<const D: usize, S: Source<D>>(
     }
     coarse.sums.reset::<D>(coarse.topology.len());
     aggregate(fine, source, coarse, h);
+    material::keep_apart(fine, source, coarse);
     splitter.split(fine, source, coarse, h);
     sum_links(fine, source, coarse);
+    material::link(fine, source, coarse);
     splitter.link(fine, source, coarse, h);
-    let constant = fine.stencil.constant * power(2, D - 1) as f32 * 0.5;
-    coarse.stencil.build(&coarse.topology, &coarse.sums, &coarse.explicit, constant, false);
+    let whole = |fine: f32| fine * power(2, D - 1) as f32 * 0.5;
+    coarse.whole = fine.whole.map(whole);
+    coarse.stencil.build(
+        &coarse.topology,
+        &coarse.sums,
+        &coarse.explicit,
+        whole(fine.stencil.constant),
+        false,
+    );
     coarse.reserve_vectors();
     coarse.take_stock();
 }
@@ -158,7 +169,7 @@ fn is_connected<const D: usize, S: Source<D>>(source: &S, block: usize, base: us
 }
 
 /// The rows of four coarse cells over a fine block: where the finer cells start, and where the coarse ones do.
-fn quarter_rows<const D: usize>(octant: usize) -> impl Iterator<Item = (usize, usize)> {
+pub(super) fn quarter_rows<const D: usize>(octant: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..power(4, D - 1)).map(move |row| {
         let (mut rest, mut base, mut target) = (row, 0, 4 * (octant & 1));
         for axis in 1..D {

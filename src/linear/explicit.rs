@@ -1,8 +1,8 @@
 //! Nodes of a level that are not cells of its blocks, with lists of links.
 //!
 //! Two kinds: shared nodes, and *extra* nodes of coarse levels, where one aggregate of 2^D cells falls into several
-//! parts that are not linked to each other (the first part is the coarse cell, the others are extra nodes of the same
-//! place and colour). Cells feel explicit nodes through their right-hand side: `b + Σ c x_node`, kept up to date in
+//! parts (the first part is the coarse cell, the others are extra nodes of the same place and colour). Parts of one
+//! place are not linked to each other, unless they are of different materials. Cells feel explicit nodes through their right-hand side: `b + Σ c x_node`, kept up to date in
 //! the level's `b` for the cells concerned, the *contacts*.
 
 use rayon::prelude::*;
@@ -35,6 +35,10 @@ pub(super) struct Explicit<const D: usize> {
     pub position: Vec<[i32; D]>,
     /// Whether several finer nodes were joined in it.
     pub merged: Vec<bool>,
+    /// Whether each extra is of the second material.
+    pub material: Vec<bool>,
+    /// Whether nodes of the same place, and so of the same colour, may be linked.
+    pub entangled: bool,
     pub ground: Vec<f32>,
     pub area: Vec<f32>,
     pub x: Vec<f32>,
@@ -68,6 +72,8 @@ impl<const D: usize> Explicit<D> {
         self.count = 0;
         self.position.clear();
         self.merged.clear();
+        self.material.clear();
+        self.entangled = false;
         self.ground.clear();
         self.area.clear();
     }
@@ -261,10 +267,12 @@ impl<const D: usize> Explicit<D> {
         }
     }
 
-    /// Solves the rows of one colour's extras, which are not linked to each other.
-    pub fn relax_extras(&mut self, colour: usize, x: [&[Row<f32>]; 2]) {
+    /// Solves the rows of one colour's extras one by one; from the last on when `backwards`, which only matters to those
+    /// linked to each other.
+    pub fn relax_extras(&mut self, colour: usize, x: [&[Row<f32>]; 2], backwards: bool) {
         let ends = [0, self.ends[0], self.ends[1]];
-        for node in ends[colour]..ends[colour + 1] {
+        for step in 0..ends[colour + 1] - ends[colour] {
+            let node = if backwards { ends[colour + 1] - 1 - step } else { ends[colour] + step };
             self.x[node] = self.solve_row(node, x, &self.x);
         }
     }
@@ -306,6 +314,7 @@ impl<const D: usize> Explicit<D> {
         let c = &self.contacts;
         self.position.capacity() * size_of::<[i32; D]>()
             + self.merged.capacity()
+            + self.material.capacity()
             + (self.ground.capacity() + self.area.capacity() + self.x.capacity() + self.b.capacity()) * 4
             + (self.diagonal.capacity() + c.sum.capacity()) * 8
             + (self.start.capacity() + self.to.capacity() + self.link.capacity() + self.link_area.capacity())

@@ -42,6 +42,13 @@ pub(super) struct Hierarchy<const D: usize> {
     largest: Vec<f32>,
 }
 
+/// Two materials have whole links of two strengths: blocks of the one that fills more of them are swept fast.
+fn most_frequent(values: &mut [f32]) -> f32 {
+    values.sort_unstable_by(f32::total_cmp);
+    let runs = values.chunk_by(|a, b| a == b).filter(|run| run[0] > 0.0);
+    runs.max_by_key(|run| run.len()).map_or(0.0, |run| run[0])
+}
+
 impl<const D: usize> Hierarchy<D> {
     /// Reads a system and builds all levels.
     pub fn build(&mut self, system: &System<'_, D>) {
@@ -116,7 +123,7 @@ impl<const D: usize> Hierarchy<D> {
         }
         level.explicit.connect(&mut self.half_links);
 
-        // Whole links are the largest ones: partly covered faces only weaken them.
+        // Whole links are the largest ones, in one material: partly covered faces only weaken them.
         let live = system.live.as_slice();
         self.largest.clear();
         self.largest.resize(level.topology.len(), 0.0);
@@ -132,7 +139,11 @@ impl<const D: usize> Hierarchy<D> {
                 largest[0] = lanes.into_iter().fold(largest[0], f32::max);
             }
         });
-        let whole = self.largest.iter().copied().fold(0.0, f32::max);
+        level.whole = system.materials.map_or([0.0; 2], |materials| materials.whole);
+        let whole = match system.materials {
+            None => self.largest.iter().copied().fold(0.0, f32::max),
+            Some(_) => most_frequent(&mut self.largest),
+        };
         level.stencil.build(&level.topology, &Finest(system), &level.explicit, whole, true);
         level.reserve_vectors();
         level.take_stock();

@@ -27,6 +27,8 @@ pub(super) struct Level<const D: usize> {
     pub transfer: Transfer,
     /// Nodes that are a whole component without ground: their row is zero.
     pub closed: Vec<Node>,
+    /// With two materials: a whole link of each.
+    pub whole: [f32; 2],
     /// Unknowns.
     pub nodes: usize,
     /// Unknown cells with a link to another cell, extras with any link.
@@ -62,13 +64,22 @@ impl<const D: usize> Level<D> {
         });
     }
 
-    /// One pass over the cells and the extra nodes of a colour.
+    /// One pass over the extra nodes and the cells of a colour, in this order: those of one place may be linked.
     fn relax_colour(&mut self, colour: usize) {
+        self.explicit.relax_extras(colour, [&self.x[0], &self.x[1]], false);
         if self.explicit.has_contacts() {
             self.explicit.refresh(&mut self.b, colour);
         }
         self.relax_cells(colour);
-        self.explicit.relax_extras(colour, [&self.x[0], &self.x[1]]);
+    }
+
+    /// [`Self::relax_colour`] in the reverse order.
+    fn relax_colour_backwards(&mut self, colour: usize) {
+        if self.explicit.has_contacts() {
+            self.explicit.refresh(&mut self.b, colour);
+        }
+        self.relax_cells(colour);
+        self.explicit.relax_extras(colour, [&self.x[0], &self.x[1]], true);
     }
 
     fn relax_shared(&mut self) {
@@ -82,6 +93,10 @@ impl<const D: usize> Level<D> {
     pub fn sweep_down(&mut self, sweeps: usize) {
         self.explicit.take_base(&self.b);
         self.explicit.start_from_zero();
+        if self.explicit.entangled {
+            // Black extras are relaxed before the black cells, and may read them.
+            self.x[1].fill([0.0; 8]);
+        }
         if self.explicit.has_contacts() {
             self.explicit.refresh(&mut self.b, 0);
         }
@@ -101,8 +116,8 @@ impl<const D: usize> Level<D> {
     /// The reverse of the sweeps of [`Self::sweep_down`], from the values at hand.
     pub fn sweep_up(&mut self, sweeps: usize) {
         for _ in 0..sweeps {
-            self.relax_colour(1);
-            self.relax_colour(0);
+            self.relax_colour_backwards(1);
+            self.relax_colour_backwards(0);
             self.relax_shared();
         }
     }

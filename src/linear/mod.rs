@@ -6,7 +6,8 @@
 //!
 //! * [`Solver`]: conjugate gradients in f64, matrix-free; holds all scratch memory.
 //! * `hierarchy` and what it stands on (`level`, `transfer`, `coarsen`, `split`, `coarsest`, `cycle`): the
-//!   preconditioner, an f32 V-cycle over aggregates of 2^D cells that never join cells without a link between them.
+//!   preconditioner, an f32 V-cycle over aggregates of 2^D cells that never join cells without a link between them, nor
+//!   (`material`) cells of different materials.
 //! * [`CompositeSolver`]: the same for systems in which bodies of many cells move as a whole.
 //! * `layout`, `stencil`, `kernels`: cells of a block sorted by colour, so that a red-black sweep is plain SIMD.
 //!
@@ -24,6 +25,7 @@ mod incomplete;
 mod kernels;
 mod layout;
 mod level;
+mod material;
 mod operator;
 mod palindrome;
 mod parallel;
@@ -40,4 +42,4 @@ pub use assemble::{Assembled, assemble};
 pub use composite::{Bodies, Body, BodyFace, CompositeSolver, Moments, Response, assemble_with_bodies};
 pub use params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
 pub use solver::Solver;
-pub use system::{SharedLink, SharedNodes, System};
+pub use system::{Materials, SharedLink, SharedNodes, System};

@@ -234,6 +234,7 @@ mod tests {
             ground: &ground,
             ground_area: &area,
             shared: &shared,
+            materials: None,
         };
         let mut block_of = vec![0; blocks.slot_count()];
         live.as_slice().iter().enumerate().for_each(|(i, &slot)| block_of[slot as usize] = i as u32 + 1);

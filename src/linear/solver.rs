@@ -28,6 +28,10 @@ pub struct Solver<const D: usize> {
 /// Iterations without a new smallest residual after which a solve counts as stalled.
 const PATIENCE_MULTIGRID: usize = 30;
 const PATIENCE_REFERENCE: usize = 1000;
+/// The same between two materials, where a stall is no failure yet. Directions are kept in single precision, and the
+/// small differences in the strongly linked material vanish beside the large ones in the other. Directions begun anew
+/// from a smaller residual are smaller altogether.
+const PATIENCE_MATERIALS: usize = 4;
 /// Iterations after which the V-cycle counts as unfit for a system.
 const BUDGET_MULTIGRID: usize = 100;
 
@@ -236,9 +240,10 @@ impl<const D: usize> Solver<D> {
         info: &mut SolveInfo,
     ) -> bool {
         let scale = goal.scale;
-        let patience = match kind {
-            PreconditionerKind::Multigrid => PATIENCE_MULTIGRID,
-            _ => PATIENCE_REFERENCE,
+        let (patience, begins_anew) = match kind {
+            PreconditionerKind::Multigrid if task.system.materials.is_some() => (PATIENCE_MATERIALS, true),
+            PreconditionerKind::Multigrid => (PATIENCE_MULTIGRID, false),
+            _ => (PATIENCE_REFERENCE, false),
         };
         let (mut previous, mut best, mut since_best) = (0.0, f64::INFINITY, 0);
         let mut true_before = f64::INFINITY;
@@ -290,6 +295,12 @@ impl<const D: usize> Solver<D> {
             } else {
                 since_best += 1;
                 if since_best > patience {
+                    let found = if begins_anew { self.true_residual(task, scale).square.sqrt() } else { 0.0 };
+                    if begins_anew && found < 0.5 * true_before {
+                        true_before = found;
+                        (previous, best, since_best) = (0.0, f64::INFINITY, 0);
+                        continue;
+                    }
                     info.outcome = Outcome::Stalled;
                     break;
                 }

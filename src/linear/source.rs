@@ -12,6 +12,8 @@ pub(super) trait Source<const D: usize>: Sync {
     fn ground(&self, block: usize) -> &[f32];
     /// Surfaces through which the grounds act.
     fn area(&self, block: usize) -> &[f32];
+    /// Which cells are of the second material, if there are two.
+    fn material(&self, block: usize) -> Option<&[bool]>;
 }
 
 /// The finest level: blocks are the live slots of a [`System`].
@@ -37,6 +39,10 @@ impl<const D: usize> Source<D> for Finest<'_, D> {
     fn area(&self, block: usize) -> &[f32] {
         self.0.ground_area.block(self.slot(block))
     }
+    #[inline]
+    fn material(&self, block: usize) -> Option<&[bool]> {
+        self.0.materials.map(|materials| materials.second.block(self.slot(block)))
+    }
 }
 
 /// What a coarse cell is made of.
@@ -60,6 +66,8 @@ pub(super) struct Sums {
     pub area: Vec<f32>,
     /// See [`kind`].
     pub kind: Vec<u8>,
+    /// Empty unless there are two materials.
+    pub material: Vec<bool>,
 }
 
 impl Sums {
@@ -73,11 +81,14 @@ impl Sums {
         }
         self.kind.clear();
         self.kind.resize(cells, kind::EMPTY);
+        self.material.clear();
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        (self.link.capacity() + self.ground.capacity() + self.area.capacity()) * 4 + self.kind.capacity()
+        (self.link.capacity() + self.ground.capacity() + self.area.capacity()) * 4
+            + self.kind.capacity()
+            + self.material.capacity()
     }
 }
 
@@ -94,5 +105,10 @@ impl<const D: usize> Source<D> for Sums {
     #[inline]
     fn area(&self, block: usize) -> &[f32] {
         &self.area[block * block_cells(D)..(block + 1) * block_cells(D)]
+    }
+    #[inline]
+    fn material(&self, block: usize) -> Option<&[bool]> {
+        let cells = block_cells(D);
+        (!self.material.is_empty()).then(|| &self.material[block * cells..(block + 1) * cells])
     }
 }

@@ -7,6 +7,7 @@ use super::coarsen::{corner, in_series};
 use super::explicit::HalfLink;
 use super::layout::{Node, Place, half_rows, split_index};
 use super::level::Level;
+use super::material;
 use super::source::{Source, kind};
 use super::stencil::mask_words;
 use super::transfer::cover_of;
@@ -49,6 +50,7 @@ impl Splitter {
     ) {
         self.find_groups(fine, coarse);
         coarse.explicit.clear();
+        coarse.explicit.entangled = source.material(0).is_some();
         fine.transfer.of_explicit.clear();
         fine.transfer.of_explicit.resize(fine.explicit.count, Node::NONE);
         self.colours.clear();
@@ -140,11 +142,12 @@ impl Splitter {
         self.part[a.max(b)] = a.min(b) as u32;
     }
 
-    /// Joins members that are linked to each other.
+    /// Joins members of the same material that are linked to each other.
     fn join_members<const D: usize, S: Source<D>>(&mut self, fine: &Level<D>, source: &S) {
         self.part.clear();
         self.part.extend(0..self.members.len() as u32);
         for a in 0..self.members.len() {
+            let own = material::of(fine, source, self.members[a]);
             match self.members[a].place() {
                 Place::Cell { .. } => {
                     let (block, cell) = self.members[a].block_and_local::<D>();
@@ -152,7 +155,9 @@ impl Splitter {
                         let stride = power(8, axis);
                         if cell / stride % 2 == 1 && source.link(axis, block)[cell] > 0.0 {
                             let other = Node::cell::<D>(block, cell - stride);
-                            if let Some(b) = self.members.iter().position(|&m| m == other) {
+                            if let Some(b) = self.members.iter().position(|&m| m == other)
+                                && material::of(fine, source, other) == own
+                            {
                                 self.union(a, b);
                             }
                         }
@@ -161,6 +166,7 @@ impl Splitter {
                 Place::Explicit(extra) => {
                     for (to, link, _) in fine.explicit.links(extra) {
                         if link > 0.0
+                            && material::of(fine, source, to) == own
                             && let Some(b) = self.members.iter().position(|&m| m == to)
                         {
                             self.union(a, b);
@@ -218,8 +224,12 @@ impl Splitter {
                 ground += if merged { in_series(d, s, h) } else { d };
                 area += s;
             }
+            let material = material::of(fine, source, self.members[root]);
             if Some(root) == main {
                 let index = cover * block_cells(D) + local;
+                if coarse.explicit.entangled {
+                    coarse.sums.material[index] = material;
+                }
                 coarse.sums.kind[index] = kind::CAREFUL | if merged { kind::MERGED } else { kind::SINGLE };
                 coarse.sums.ground[index] = ground;
                 coarse.sums.area[index] = area;
@@ -228,6 +238,7 @@ impl Splitter {
                 let offset = unflatten::<D>(local, 8);
                 coarse.explicit.position.push(std::array::from_fn(|a| first[a] + offset[a] as i32));
                 coarse.explicit.merged.push(merged);
+                coarse.explicit.material.push(material);
                 coarse.explicit.ground.push(ground);
                 coarse.explicit.area.push(area);
                 self.colours.push(split_index::<D>(local).0 as u8);
@@ -255,6 +266,7 @@ impl Splitter {
             }
             explicit.position.swap(target, source);
             explicit.merged.swap(target, source);
+            explicit.material.swap(target, source);
             explicit.ground.swap(target, source);
             explicit.area.swap(target, source);
         }
@@ -330,7 +342,8 @@ impl Splitter {
             let area = same.iter().map(|l| l.area).sum::<f32>();
             let is_shared = matches!(to.place(), Place::Explicit(i) if i >= coarse.explicit.ends[1]);
             let steps = |node| if self.is_merged(coarse, node) { 2.0 } else { 1.0 };
-            let link = if is_shared { sum } else { sum * (2.0 / (steps(from) + steps(to))) };
+            let apart = material::of(coarse, &coarse.sums, from) != material::of(coarse, &coarse.sums, to);
+            let link = if is_shared || apart { sum } else { sum * (2.0 / (steps(from) + steps(to))) };
             if from.is_explicit() || to.is_explicit() {
                 half.push(HalfLink { from, to, link, area });
                 half.push(HalfLink { from: to, to: from, link, area });
@@ -342,6 +355,25 @@ impl Splitter {
         self.crossing = crossing;
         self.half = half;
         self.complete_transfer(fine, coarse);
+    }
+
+    /// A finer link between two coarse nodes.
+    #[inline]
+    fn crossing<const D: usize>(
+        &self,
+        fine: &Level<D>,
+        coarse: &Level<D>,
+        [a, b]: [Node; 2],
+        link: f32,
+    ) -> HalfLink {
+        let mut link = link;
+        let [one, other] = [a, b].map(|node| material::of(coarse, &coarse.sums, node));
+        if one != other {
+            let merged = [a, b].map(|node| self.is_merged(coarse, node));
+            let merged = if one { [merged[1], merged[0]] } else { merged };
+            link = material::in_series(link, merged, fine.whole);
+        }
+        HalfLink { from: a.min(b), to: a.max(b), link, area: 0.0 }
     }
 
     /// Links between cells of which at least one lies in a careful aggregate.
@@ -370,6 +402,14 @@ impl Splitter {
                 for axis in 0..D {
                     let stride = power(8, axis);
                     let high = cell / stride % 2 == 1;
+                    if high && coarse.explicit.entangled {
+                        // Inside the aggregate, materials stay linked where they stay apart.
+                        let (link, inner) = (source.link(axis, block)[cell], cell - stride);
+                        let to = self.parent(fine, coarse, Node::cell::<D>(block, inner));
+                        if link > 0.0 && to != from {
+                            crossing.push(self.crossing(fine, coarse, [from, to], link));
+                        }
+                    }
                     // The neighbour outside the aggregate, and the link to it.
                     let (other_block, other) = match (high, cell / stride % 8) {
                         (false, 0) => (fine.topology.beside(block)[axis][0] as usize, cell + 7 * stride),
@@ -392,7 +432,7 @@ impl Splitter {
                         continue; // the other side lists it
                     }
                     let to = self.parent(fine, coarse, other);
-                    crossing.push(HalfLink { from: from.min(to), to: from.max(to), link, area: 0.0 });
+                    crossing.push(self.crossing(fine, coarse, [from, to], link));
                 }
             }
         }
@@ -418,7 +458,7 @@ impl Splitter {
                 } else {
                     let listed = matches!(node.place(), Place::Explicit(other) if other < index || other >= fine.explicit.ends[1]);
                     if !listed && from != to {
-                        crossing.push(HalfLink { from: from.min(to), to: from.max(to), link, area: 0.0 });
+                        crossing.push(self.crossing(fine, coarse, [from, to], link));
                     }
                 }
             }

@@ -118,7 +118,7 @@ pub struct System<'a, const D: usize> {
     pub live: &'a Slots,
     /// `link[axis][i] ≥ 0`: between cell `i` and its low neighbour along the axis. Nonzero only between unknowns;
     /// zero in every block that is not live. Blocks in which all links have exactly the largest value of the whole
-    /// system (or lead to no unknown) are swept much faster than others.
+    /// system (with two materials: the largest of most blocks) (or lead to no unknown) are swept much faster than others.
     pub link: &'a [Field<f32>; D],
     /// `ground[i] ≥ 0`: ties the cell to the value zero.
     pub ground: &'a Field<f32>,
@@ -128,6 +128,18 @@ pub struct System<'a, const D: usize> {
     pub ground_area: &'a Field<f32>,
     /// Nodes that touch many cells.
     pub shared: &'a SharedNodes,
+    /// The materials, if there are two whose links differ by orders of magnitude.
+    pub materials: Option<Materials<'a>>,
+}
+
+/// Two materials. Aggregates keep to one of them; otherwise the strong links of one would decide for the weak ones of the
+/// other.
+#[derive(Clone, Copy)]
+pub struct Materials<'a> {
+    /// Which cells are of the second one.
+    pub second: &'a Field<bool>,
+    /// A whole link between two cells of the first, and of the second.
+    pub whole: [f32; 2],
 }
 
 #[cfg(test)]

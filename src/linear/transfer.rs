@@ -77,7 +77,7 @@ pub(super) fn value<const D: usize>(coarse: &Level<D>, node: Node) -> f32 {
 }
 
 /// Sets the coarse right-hand side to the sums of the fine residuals, after a downward sweep: black cells were relaxed
-/// last, so that only red ones and shared nodes have a residual.
+/// last, so that only red ones and shared nodes have a residual, and black extras if black cells are linked to them.
 pub(super) fn restrict<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D>) {
     if fine.explicit.has_contacts() {
         fine.explicit.refresh(&mut fine.b, 0);
@@ -112,7 +112,10 @@ pub(super) fn restrict<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D
     for &(cell, parent) in &fine.transfer.strays[..black] {
         coarse.explicit.b[parent as usize] += fine.red_residual(cell);
     }
-    let [red, black] = fine.explicit.ends;
+    let [mut red, black] = fine.explicit.ends;
+    if fine.explicit.entangled {
+        red = black;
+    }
     for node in (0..red).chain(black..fine.explicit.count) {
         let residual = fine.explicit.residual(node, [&fine.x[0], &fine.x[1]]);
         add(coarse, fine.transfer.of_explicit[node], residual);

@@ -99,6 +99,7 @@ impl<const D: usize> Projection<D> {
             ground: &self.ground,
             ground_area: &self.ground_area,
             shared: &self.shared,
+            materials: None,
         }
     }
 
@@ -244,7 +245,7 @@ fn solve<const D: usize>(
     stop: Option<&AtomicBool>,
 ) -> SolveInfo {
     let Projection { live, link, ground, ground_area, shared, rhs, q, shared_rhs, shared_q, .. } = projection;
-    let system = System { blocks: problem.blocks, live, link, ground, ground_area, shared };
+    let system = System { blocks: problem.blocks, live, link, ground, ground_area, shared, materials: None };
     match tiling {
         None => projection.solver.solve(&system, rhs, q, shared_rhs, shared_q, params, stop),
         Some(tiling) => projection.composite.get_or_insert_default().solve(

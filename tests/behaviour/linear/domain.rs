@@ -1,7 +1,7 @@
 //! Networks to test the solver on.
 
 use glug::grid::{Activation, Blocks, Field, Grid, SIDE, Slots, block_cells};
-use glug::linear::{SharedNodes, SolveInfo, Solver, SolverParams, System};
+use glug::linear::{Materials, SharedNodes, SolveInfo, Solver, SolverParams, System};
 use glug::math::{hash_unit, mix, unflatten};
 
 /// A system with its right-hand side and solution.
@@ -16,6 +16,7 @@ pub struct Domain<const D: usize> {
     pub x: Field<f64>,
     pub shared_rhs: Vec<f64>,
     pub shared_x: Vec<f64>,
+    pub material: Option<(Field<bool>, [f32; 2])>,
 }
 
 /// What a cell is made of.
@@ -60,6 +61,7 @@ impl<const D: usize> Domain<D> {
             x: vector,
             shared_rhs: Vec::new(),
             shared_x: Vec::new(),
+            material: None,
             blocks,
         }
     }
@@ -211,6 +213,7 @@ impl<const D: usize> Domain<D> {
             ground: &self.ground,
             ground_area: &self.area,
             shared: &self.shared,
+            materials: self.material.as_ref().map(|(second, whole)| Materials { second, whole: *whole }),
         }
     }
 
@@ -270,6 +273,7 @@ impl<const D: usize> Domain<D> {
             ground: &self.ground,
             ground_area: &self.area,
             shared: &self.shared,
+            materials: self.material.as_ref().map(|(second, whole)| Materials { second, whole: *whole }),
         };
         solver.solve(
             &system,

@@ -73,7 +73,11 @@ fn dense<const D: usize>(domain: &Domain<D>) -> (DMatrix<f64>, Vec<u32>) {
 fn solution_agrees_with_a_dense_solve<const D: usize>(seed: u64, kind: PreconditionerKind) {
     let side = if D == 2 { 19 } else { 9 };
     let shared = (mix(seed) % 4) as usize;
-    let mut domain = random_domain::<D>(seed, side, 0.7, shared);
+    check_solution(random_domain::<D>(seed, side, 0.7, shared), seed, kind);
+}
+
+/// The solution of a random right-hand side against that of dense algebra.
+pub fn check_solution<const D: usize>(mut domain: Domain<D>, seed: u64, kind: PreconditionerKind) {
     let (matrix, cells) = dense(&domain);
     assert_eq!(matrix, matrix.transpose(), "{D}D seed {seed}: symmetric to the last bit");
     domain.random_rhs(seed + 1);
@@ -142,7 +146,17 @@ fn preconditioner_is_symmetric_and_positive<const D: usize>(
     preconditioner: PreconditionerKind,
 ) {
     let side = if D == 2 { 45 } else { 20 };
-    let mut domain = random_domain::<D>(seed, side, 0.3, (seed % 5) as usize);
+    let domain = random_domain::<D>(seed, side, 0.3, (seed % 5) as usize);
+    check_preconditioner(domain, seed, sweeps, preconditioner);
+}
+
+/// The preconditioner is symmetric and positive on random compatible right-hand sides.
+pub fn check_preconditioner<const D: usize>(
+    mut domain: Domain<D>,
+    seed: u64,
+    sweeps: usize,
+    preconditioner: PreconditionerKind,
+) {
     let params = SolverParams { sweeps, preconditioner, ..Default::default() };
     let mut solver = Solver::new();
     let mut apply = |domain: &Domain<D>| {

@@ -4,5 +4,6 @@ mod domain;
 mod exact;
 mod hard;
 mod large;
+mod materials;
 mod scenery;
 mod shapes;
