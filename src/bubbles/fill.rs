@@ -392,8 +392,10 @@ fn cells_beyond_open_sides<const D: usize>(blocks: &Blocks<D>, walls: &Walls<D>,
 #[derive(Clone, Debug, Default)]
 pub struct WallBlocks {
     airy: Vec<bool>,
-    /// Places in the lookup table of the blocks with a solid's surface in them.
+    /// Places in the lookup table of the blocks with a solid's surface in them, then of the airy ones.
     needed: Vec<u32>,
+    /// How many of them have a surface.
+    surfaces: usize,
 }
 
 impl WallBlocks {
@@ -428,6 +430,8 @@ impl WallBlocks {
                 self.airy[index] = distance > 0.0;
             }
         }
+        self.surfaces = self.needed.len();
+        self.needed.extend((0..self.airy.len() as u32).filter(|&index| self.airy[index as usize]));
     }
 
     /// Whether a block that is not stored, given by its place in the lookup table, is air.
@@ -435,8 +439,8 @@ impl WallBlocks {
         self.airy[index]
     }
 
-    /// Places in the lookup table of the blocks that must be stored.
-    pub fn needed(&self) -> &[u32] {
-        &self.needed
+    /// Places in the lookup table of the blocks that must be stored; all that are not solid if air has mass.
+    pub fn needed(&self, air_has_mass: bool) -> &[u32] {
+        if air_has_mass { &self.needed } else { &self.needed[..self.surfaces] }
     }
 }

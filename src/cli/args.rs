@@ -106,7 +106,7 @@ pub struct SceneArguments {
     /// Cells along x.
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub cells: Option<usize>,
-    /// How air is treated: free-surface or constraint.
+    /// How air is treated: free-surface, constraint or two-phase.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// Change a parameter; may be repeated.

@@ -1,5 +1,5 @@
 //! The liquid as particles: seeding, sorting, transfers to and from the grid, advection, and the surface around
-//! them.
+//! them; and the velocity of air that has mass.
 
 mod advect;
 mod ahead;
@@ -7,6 +7,7 @@ mod ahead;
 mod avx512;
 mod emit;
 mod extrapolate;
+mod gas;
 mod kernel;
 mod lanes;
 mod particles;
@@ -22,6 +23,7 @@ pub use advect::{MOST_CELLS, advect, collide};
 pub use ahead::look_ahead;
 pub use emit::{Layout, drain, emit, seed};
 pub use extrapolate::{ExtrapolateScratch, FaceMask, extrapolate, mask_parts};
+pub use gas::Gas;
 pub use particles::Particles;
 pub use reseed::{Bounds, Reseeded, reseed};
 pub use sort::{CellRanges, MARGIN_CELLS, Sorter};

@@ -6,6 +6,7 @@ use crate::linear::SharedLink;
 use crate::math::{Real, power, unflatten};
 
 use super::Projection;
+use super::phases::{Masses, Part, cast};
 use super::walls::{face_velocity, leads_into_far_air};
 
 /// What a projection is about.
@@ -32,10 +33,12 @@ pub struct Problem<'a, const D: usize> {
 pub struct Roles<'a> {
     /// The region of every cell that is not solid.
     pub region: &'a Field<u32>,
-    /// Per region: the unknown that all cells of an air region share (CBAR eq. 9), or [`FREE`].
+    /// Per region: the unknown that all cells of an air region share (CBAR eq. 9), [`OWN`] or [`FREE`].
     pub node: &'a [u32],
-    /// Per region, net outflow asked for, m/s: by an air region as a whole, by a liquid in each of its cells that lies
-    /// at least one cell below the surface. These are volume corrections.
+    /// Density of air over that of the liquid, where air has cells of its own; zero where all air is weightless.
+    pub air_mass: Real,
+    /// Per region, net outflow asked for, m/s: by an air region as a whole (in each cell if those are its own), by a
+    /// liquid in each of its cells that lies at least one cell below the surface. These are volume corrections.
     pub outflow: &'a [Real],
     /// Per shared unknown: how many cells it stands for.
     pub weight: &'a [Real],
@@ -45,16 +48,30 @@ pub struct Roles<'a> {
 
 /// The node of air that is a free surface at zero pressure.
 pub const FREE: u32 = u32::MAX;
+/// The node of air that has mass, and a pressure in every cell.
+pub const OWN: u32 = u32::MAX - 1;
 
 impl Roles<'_> {
-    /// The unknown that an air cell's region shares, unless it is a free surface.
+    /// The unknown that an air cell's region shares, if it shares one.
     #[inline(always)]
     pub(super) fn node_of(&self, region: u32) -> Option<usize> {
         let node = self.node.get(region as usize).copied().unwrap_or(FREE);
-        (node != FREE).then_some(node as usize)
+        (node < OWN).then_some(node as usize)
     }
 
-    /// Whether all air is a free surface.
+    /// Whether the cells of an air region have their own unknowns.
+    #[inline(always)]
+    pub(super) fn is_own(&self, region: u32) -> bool {
+        self.node.get(region as usize) == Some(&OWN)
+    }
+
+    /// Whether any air has mass.
+    #[inline(always)]
+    pub fn has_gas(&self) -> bool {
+        self.air_mass > 0.0
+    }
+
+    /// Whether no air shares an unknown.
     pub(super) fn all_free(&self) -> bool {
         self.weight.is_empty()
     }
@@ -71,16 +88,6 @@ pub(super) struct Shore {
 pub(super) const HALO: Halo = Halo::new(1);
 pub(super) const MOST: usize = halo_cells(HALO, 3);
 
-/// Liquid share of the way from a liquid cell to an air cell, from their signed distances. The lower bound keeps
-/// the matrix from blowing up where the surface touches a cell's centre.
-#[inline(always)]
-pub(super) fn theta(liquid: f32, air: f32) -> f32 {
-    const LEAST: f32 = 0.01;
-    let liquid = liquid.min(0.0);
-    let air = air.max(0.0);
-    if air - liquid > 0.0 { (liquid / (liquid - air)).clamp(LEAST, 1.0) } else { LEAST }
-}
-
 /// Velocity of the walls at a face's centre.
 pub(super) fn wall_velocity<const D: usize>(
     problem: &Problem<'_, D>,
@@ -94,7 +101,7 @@ pub(super) fn wall_velocity<const D: usize>(
     face_velocity(problem.blocks, problem.walls, slot, cell, axis, problem.time)
 }
 
-/// Fills links, grounds and right-hand side of every block that holds liquid.
+/// Fills links, grounds and right-hand side of every block that holds an unknown.
 pub(super) fn assemble<const D: usize>(
     problem: &Problem<'_, D>,
     velocity: &[Field<f32>; D],
@@ -111,10 +118,10 @@ pub(super) fn assemble<const D: usize>(
         shore.inflow.clear();
         shore.inflow.resize(nodes, 0.0);
     }
-    let label = &to.label;
+    let (label, gas) = (&to.label, &to.gas);
     let parts =
         (to.link.each_mut().map(Field::parts), to.ground.parts(), to.ground_area.parts(), to.rhs.parts());
-    // Blocks without liquid are cleared: neighbours read their links.
+    // Blocks without unknowns are cleared: neighbours read their links.
     let live = &to.live_flag;
     let corrects = problem.roles.outflow.iter().any(|&outflow| outflow != 0.0);
     let slots = problem.blocks.slots();
@@ -132,7 +139,7 @@ pub(super) fn assemble<const D: usize>(
         assemble_block(
             problem,
             velocity,
-            label,
+            cast(problem, label, gas, slot),
             slot,
             &mut Rows { link: &mut link, ground, area, rhs, shore, corrects },
         );
@@ -151,7 +158,7 @@ fn gather_bubbles<const D: usize>(problem: &Problem<'_, D>, to: &mut Projection<
     for shore in to.shores.iter() {
         to.shared_rhs.iter_mut().zip(&shore.inflow).for_each(|(rhs, inflow)| *rhs += inflow);
     }
-    for (region, &node) in roles.node.iter().enumerate().filter(|(_, node)| **node != FREE) {
+    for (region, &node) in roles.node.iter().enumerate().filter(|(_, node)| **node < OWN) {
         to.shared_rhs[node as usize] += roles.outflow[region];
     }
     // A bubble that touches no liquid has no row.
@@ -204,21 +211,19 @@ struct Rows<'r, 'f, const D: usize> {
 fn assemble_block<const D: usize>(
     problem: &Problem<'_, D>,
     velocity: &[Field<f32>; D],
-    label: &Field<Label>,
+    parts: [Part; MOST],
     slot: usize,
     rows: &mut Rows<'_, '_, D>,
 ) {
-    let blocks = problem.blocks;
-    let mut labels = [Label::Solid; MOST];
-    load_halo(blocks, label, slot, HALO, &mut labels);
+    let (blocks, masses) = (problem.blocks, Masses::new(&problem.roles));
     let mut faces = [[0f32; MOST]; D];
     for axis in 0..D {
         load_halo(blocks, &velocity[axis], slot, HALO, &mut faces[axis]);
     }
     let clear = problem.boundary.nearness(slot) == Nearness::Clear;
-    if clear && labels[..power(HALO.side, D)].iter().all(|&label| label == Label::Liquid) {
-        assemble_interior(&faces, rows);
-        return expand(problem, slot, label, rows);
+    if clear && parts[0].is_own() && parts[..power(HALO.side, D)].iter().all(|&part| part == parts[0]) {
+        assemble_interior(&faces, 1.0 / masses.within(parts[0]), rows);
+        return expand(problem, slot, &parts, rows);
     }
     let mut open = [[1f32; MOST]; D];
     if !clear {
@@ -238,22 +243,24 @@ fn assemble_block<const D: usize>(
     for local in 0..block_cells(D) {
         let cell = unflatten::<D>(local, SIDE);
         let at = HALO.index(cell.map(|c| c as i32));
-        if labels[at] != Label::Liquid {
+        if !parts[at].is_own() {
             continue;
         }
+        let mass_to =
+            |other: usize| masses.between((parts[at], distance[at]), (parts[other], distance[other]));
         let (mut outflow, mut ground, mut area) = (0f64, 0f32, 0f32);
         for axis in 0..D {
             let stride = HALO.stride(axis);
-            if labels[at - stride] == Label::Liquid {
-                rows.link[axis][local] = open[axis][at];
+            if let Some(mass) = mass_to(at - stride).filter(|_| parts[at - stride].is_own()) {
+                rows.link[axis][local] = open[axis][at] / mass;
             }
             for (high, face, neighbour) in [(false, at, at - stride), (true, at + stride, at + stride)] {
                 let share = open[axis][face];
                 let mut flux = 0.0;
                 if share > 0.0 {
                     flux += share as f64 * (faces[axis][face] as f64 + problem.impulse[axis]);
-                    if labels[neighbour] == Label::Air {
-                        let link = share / theta(distance[at], distance[neighbour]);
+                    if let Some(mass) = mass_to(neighbour).filter(|_| parts[neighbour] == Part::Air) {
+                        let link = share / mass;
                         match problem.roles.node_of(region[neighbour]).filter(|_| has_bubbles) {
                             Some(node) => {
                                 let cell = (slot * block_cells(D) + local) as u32;
@@ -263,7 +270,8 @@ fn assemble_block<const D: usize>(
                             }
                             None => {
                                 ground += link;
-                                area += share;
+                                // Half a cell of gas is as much shorter as gas is lighter.
+                                area += share / masses.within(parts[at]);
                             }
                         }
                     }
@@ -280,19 +288,20 @@ fn assemble_block<const D: usize>(
         rows.area[local] = area;
         rows.rhs[local] = -outflow;
     }
-    expand(problem, slot, label, rows);
+    expand(problem, slot, &parts, rows);
 }
 
 /// Adds the outflow that the volume correction asks for.
 fn expand<const D: usize>(
     problem: &Problem<'_, D>,
     slot: usize,
-    label: &Field<Label>,
+    parts: &[Part; MOST],
     rows: &mut Rows<'_, '_, D>,
 ) {
     if rows.corrects {
         for (local, rhs) in rows.rhs.iter_mut().enumerate() {
-            *rhs += wanted_outflow(problem, label, slot, local);
+            let at = HALO.index(unflatten::<D>(local, SIDE).map(|c| c as i32));
+            *rhs += wanted_outflow(problem, parts[at], slot, local);
         }
     }
 }
@@ -300,21 +309,21 @@ fn expand<const D: usize>(
 /// Net outflow that a cell should have, m/s.
 pub(super) fn wanted_outflow<const D: usize>(
     problem: &Problem<'_, D>,
-    label: &Field<Label>,
+    part: Part,
     slot: usize,
     local: usize,
 ) -> Real {
     let deep = problem.surface.block(slot)[local] <= -problem.blocks.grid().dx as f32;
-    if !deep || label.block(slot)[local] != Label::Liquid {
+    if part != Part::Gas && !(deep && part == Part::Liquid) {
         return 0.0;
     }
     let region = problem.roles.region.block(slot)[local];
     problem.roles.outflow.get(region as usize).copied().unwrap_or(0.0)
 }
 
-/// The common case: liquid all around, no wall, no surface. The uniform impulse cancels.
-fn assemble_interior<const D: usize>(faces: &[[f32; MOST]; D], rows: &mut Rows<'_, '_, D>) {
-    rows.link.iter_mut().for_each(|link| link.fill(1.0));
+/// The common case: one phase all around, no wall, no surface. The uniform impulse cancels.
+fn assemble_interior<const D: usize>(faces: &[[f32; MOST]; D], whole: f32, rows: &mut Rows<'_, '_, D>) {
+    rows.link.iter_mut().for_each(|link| link.fill(whole));
     for (row, rhs) in rows.rhs.chunks_exact_mut(SIDE).enumerate() {
         let at = HALO.index(unflatten::<D>(row * SIDE, SIDE).map(|c| c as i32));
         rhs.fill(0.0);

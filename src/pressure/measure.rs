@@ -5,6 +5,7 @@ use crate::grid::{Field, SIDE, block_cells, load_halo, sum_over_blocks};
 use crate::math::{Real, unflatten};
 
 use super::assemble::{HALO, MOST, wall_velocity, wanted_outflow};
+use super::phases::Part;
 use super::{Problem, Projection};
 
 /// Largest and root-mean-square net outflow of the liquid cells, beyond what the volume correction asked for, per cell
@@ -57,7 +58,7 @@ pub fn divergence<const D: usize>(
         let (mut most, mut squares) = (0f64, 0f64);
         for (local, label) in projection.label.block(slot).iter().enumerate() {
             if *label == Label::Liquid {
-                let outflow = outflow[local] - wanted_outflow(problem, &projection.label, slot, local);
+                let outflow = outflow[local] - wanted_outflow(problem, Part::Liquid, slot, local);
                 most = most.max(outflow.abs());
                 squares += outflow * outflow;
             }

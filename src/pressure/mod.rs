@@ -5,21 +5,25 @@
 //! every face that touches liquid. The unknown per liquid cell is `q = p·dt / (ρ·dx)`, metres per second, so that
 //!
 //! ```text
-//! Σ_f (w_f/θ_f) (q − q_f) = −Σ_f s_f (w_f u_f + (1 − w_f) u_solid)
-//! u_f ← u_f − (q_high − q_low) / θ_f
+//! Σ_f (w_f/m_f) (q − q_f) = −Σ_f s_f (w_f u_f + (1 − w_f) u_solid)
+//! u_f ← u_f − (q_high − q_low) / m_f
 //! ```
 //!
-//! with open share `w`, outward sign `s`, and `θ` the liquid share of the way to an air cell (1 between liquid
-//! cells), where `q = 0`, or, for the cells of a bubble that keeps its volume, where `q` is the one unknown that all of
-//! them share; its row is the sum of theirs (CBAR eq. 9). The same `θ` is used in matrix and update; otherwise the divergence would not vanish.
+//! with open share `w`, outward sign `s`, and `m = ρ_f/ρ` the mass of a face over that of one in the liquid: 1 between
+//! liquid cells, and `θ`, the liquid share of the way, towards an air cell, where `q = 0`, or, for the cells of a bubble
+//! that keeps its volume, where `q` is the one unknown that all of them share; its row is the sum of theirs (CBAR eq. 9).
+//! In two-phase flow air cells are unknowns like liquid ones, and heavy (`phases`). The same `m` is used in matrix and
+//! update; otherwise the divergence would not vanish.
 
 mod assemble;
 mod measure;
+mod phases;
 mod project;
 mod update;
 mod walls;
 
-pub use assemble::{FREE, Problem, Roles};
+pub use assemble::{FREE, OWN, Problem, Roles};
 pub use measure::divergence;
+pub use phases::{mix_velocities, separate_velocities};
 pub use project::{Projection, Solved, project};
 pub use walls::{face_velocity, leads_into_far_air, stop_at_walls};

@@ -5,13 +5,16 @@ use std::time::Instant;
 
 use crate::geometry::{Label, Settled};
 use crate::grid::{CHUNKS, Field, Slots, block_cells};
-use crate::linear::{CompositeSolver, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System};
+use crate::linear::{
+    CompositeSolver, Materials, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System,
+};
 use crate::liquid::FaceMask;
 use crate::math::Real;
 use crate::regions::Tiling;
 
 use super::Problem;
 use super::assemble::{Shore, assemble};
+use super::phases::find_unknowns;
 use super::update::update_velocity;
 
 /// The linear system of the last projection, its solution, and the memory to do the next one.
@@ -21,9 +24,14 @@ pub struct Projection<const D: usize> {
     pub label: Field<Label>,
     /// Blocks whose labels stay.
     pub settled: Settled,
-    /// Blocks that hold liquid.
+    /// Blocks that hold liquid; after a projection, blocks that hold unknowns.
     pub live: Slots,
     pub(super) live_flag: Vec<bool>,
+    /// Air cells with a pressure of their own, if the last projection had any: if it was `mixed`.
+    pub(super) gas: Field<bool>,
+    pub(super) mixed: bool,
+    /// Density of such air over the liquid's.
+    air_mass: f32,
     pub(super) link: [Field<f32>; D],
     pub(super) ground: Field<f32>,
     pub(super) ground_area: Field<f32>,
@@ -48,7 +56,7 @@ pub struct Projection<const D: usize> {
 pub struct Solved {
     /// The solver's account.
     pub info: SolveInfo,
-    /// Liquid cells solved for.
+    /// Cells solved for: liquid ones, and those of air with mass.
     pub unknowns: usize,
     /// Tiles that moved as a whole, and the cells in them.
     pub tiles: usize,
@@ -73,6 +81,9 @@ impl<const D: usize> Projection<D> {
             settled: Settled::default(),
             live: Slots::default(),
             live_flag: Vec::new(),
+            gas: Field::new(cells, false),
+            mixed: false,
+            air_mass: 0.0,
             link: std::array::from_fn(|_| Field::new(cells, 0.0)),
             ground: Field::new(cells, 0.0),
             ground_area: Field::new(cells, 0.0),
@@ -99,8 +110,13 @@ impl<const D: usize> Projection<D> {
             ground: &self.ground,
             ground_area: &self.ground_area,
             shared: &self.shared,
-            materials: None,
+            materials: materials(&self.gas, self.air_mass),
         }
+    }
+
+    /// Whether the last projection found a pressure for a cell.
+    pub fn has_pressure(&self, slot: usize, local: usize) -> bool {
+        self.label.block(slot)[local] == Label::Liquid || self.mixed && self.gas.block(slot)[local]
     }
 
     /// Makes the next solve start from zero.
@@ -164,6 +180,7 @@ impl<const D: usize> Projection<D> {
             + self.ground_area.bytes()
             + self.rhs.bytes()
             + self.q.bytes()
+            + self.gas.bytes()
             + self.solver.bytes()
             + self.composite.as_ref().map_or(0, |composite| composite.bytes())
     }
@@ -175,7 +192,7 @@ impl<const D: usize> Default for Projection<D> {
     }
 }
 
-/// Makes the velocity of the labelled liquid divergence-free. `valid` afterwards marks the faces it decided.
+/// Makes the velocity of the labelled liquid, and of air with mass, divergence-free. `valid` afterwards marks the faces it decided.
 pub fn project<const D: usize>(
     velocity: &mut [Field<f32>; D],
     valid: &mut [FaceMask; D],
@@ -187,10 +204,9 @@ pub fn project<const D: usize>(
 ) -> Solved {
     let start = Instant::now();
     let slots = problem.blocks.slot_count();
-    projection.live_flag.clear();
-    projection.live_flag.resize(slots, false);
-    projection.live.as_slice().iter().for_each(|&slot| projection.live_flag[slot as usize] = true);
     projection.q.resize(slots);
+    find_unknowns(problem, projection);
+    projection.air_mass = problem.roles.air_mass as f32;
     rescale_guess(problem, projection, dt);
     forget_stale_guesses(problem, projection);
     let mut tiling = projection.tiling.take();
@@ -214,17 +230,22 @@ pub fn project<const D: usize>(
         tiling.extend_pressures(problem.blocks, &mut projection.q);
     }
     projection.tiling = tiling;
-    let liquid: usize = projection
+    let cells: usize = projection
         .live
         .as_slice()
         .iter()
-        .map(|&slot| projection.label.block(slot as usize).iter().filter(|&&l| l == Label::Liquid).count())
+        .map(|&slot| {
+            let liquid =
+                projection.label.block(slot as usize).iter().filter(|&&l| l == Label::Liquid).count();
+            let gas = if projection.mixed { projection.gas.block(slot as usize) } else { &[] };
+            liquid + gas.iter().filter(|&&gas| gas).count()
+        })
         .sum();
     let (tiles, tile_cells) =
         projection.tiling.as_ref().map_or((0, 0), |tiling| (tiling.tiles.len(), tiling.cells()));
     Solved {
         info,
-        unknowns: liquid - tile_cells,
+        unknowns: cells - tile_cells,
         tiles,
         tile_cells,
         bubbles: (0..projection.shared.len())
@@ -245,7 +266,8 @@ fn solve<const D: usize>(
     stop: Option<&AtomicBool>,
 ) -> SolveInfo {
     let Projection { live, link, ground, ground_area, shared, rhs, q, shared_rhs, shared_q, .. } = projection;
-    let system = System { blocks: problem.blocks, live, link, ground, ground_area, shared, materials: None };
+    let materials = materials(&projection.gas, projection.air_mass);
+    let system = System { blocks: problem.blocks, live, link, ground, ground_area, shared, materials };
     match tiling {
         None => projection.solver.solve(&system, rhs, q, shared_rhs, shared_q, params, stop),
         Some(tiling) => projection.composite.get_or_insert_default().solve(
@@ -259,6 +281,14 @@ fn solve<const D: usize>(
             stop,
         ),
     }
+}
+
+/// What the solver is told of the two fluids, if their densities differ so much that it must keep them apart. Where they
+/// hardly do, joint aggregates are better and cheaper.
+fn materials(gas: &Field<bool>, air_mass: f32) -> Option<Materials<'_>> {
+    const ALIKE: std::ops::RangeInclusive<f32> = 0.1..=10.0;
+    (air_mass > 0.0 && !ALIKE.contains(&air_mass))
+        .then(|| Materials { second: gas, whole: [1.0, 1.0 / air_mass] })
 }
 
 /// Solves the bubbles' own rows exactly for the liquid's pressures as they are. No two bubbles share a link, so this is
@@ -277,15 +307,15 @@ fn settle_bubbles<const D: usize>(projection: &mut Projection<D>) {
     }
 }
 
-/// Air has no pressure: a guess left in a cell that is no longer liquid would be read as one.
+/// Weightless air has no pressure: a guess left in a cell that is no longer liquid would be read as one.
 fn forget_stale_guesses<const D: usize>(problem: &Problem<'_, D>, projection: &mut Projection<D>) {
     for &slot in problem.blocks.fresh() {
         projection.q.block_mut(slot as usize).fill(0.0);
     }
-    let label = &projection.label;
-    crate::grid::for_each_block(problem.blocks.slots(), projection.q.parts(), |slot, q| {
-        for (q, &label) in q.iter_mut().zip(label.block(slot)) {
-            if label != Label::Liquid {
+    let Projection { label, gas, mixed, q, .. } = projection;
+    crate::grid::for_each_block(problem.blocks.slots(), q.parts(), |slot, q| {
+        for (local, (q, &label)) in q.iter_mut().zip(label.block(slot)).enumerate() {
+            if label != Label::Liquid && !(*mixed && gas.block(slot)[local]) {
                 *q = 0.0;
             }
         }

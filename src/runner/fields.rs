@@ -44,8 +44,13 @@ pub fn cell_fields<const D: usize>(simulation: &Simulation<D>, wanted: Wanted) -
     let scalars = wanted.scalars.then(|| {
         let pascal = simulation.pascal_per_q() as f32;
         dense.gather([0; 2], |slot, local| {
-            if state.projection.label.block(slot)[local] != Label::Liquid {
+            if !state.projection.has_pressure(slot, local) {
                 return [0; 2];
+            }
+            // Water a kilometre deep still fits into half precision when counted in hundreds of pascals.
+            let pressure = half(state.projection.q.block(slot)[local] as f32 * pascal / 100.0);
+            if state.projection.label.block(slot)[local] != Label::Liquid {
+                return [pressure, 0];
             }
             let outflow: f32 = (0..D)
                 .map(|axis| {
@@ -54,8 +59,7 @@ pub fn cell_fields<const D: usize>(simulation: &Simulation<D>, wanted: Wanted) -
                     a1 * u1 - a0 * u0
                 })
                 .sum();
-            // Water a kilometre deep still fits into half precision when counted in hundreds of pascals.
-            [half(state.projection.q.block(slot)[local] as f32 * pascal / 100.0), half(outflow / dx)]
+            [pressure, half(outflow / dx)]
         })
     });
     let distance = distance.iter().map(|&value| half(value)).collect();

@@ -5,8 +5,9 @@ use crate::geometry::{Boundary, Label, Settled, Walls};
 use crate::grid::{Blocks, Field, SIDE, block_cells};
 use crate::liquid::CellRanges;
 use crate::math::{Real, Vector, unflatten};
-use crate::pressure::{FREE, Projection, Roles};
+use crate::pressure::{FREE, OWN, Projection, Roles};
 
+use super::gas::Tally;
 use super::{AirSource, Bubbles, Model, Params};
 
 /// Regions of air and liquid with all that is known about them.
@@ -21,6 +22,12 @@ pub struct Air<const D: usize> {
     /// Who they are.
     pub tracker: Tracker,
     targets: Targets,
+    tally: Tally,
+    /// Which air regions keep their volume.
+    kept: Vec<bool>,
+    /// Density over the liquid's; zero where air is weightless.
+    mass: Real,
+    outflow: Vec<Real>,
     node: Vec<u32>,
     region_of_node: Vec<u32>,
     weight: Vec<Real>,
@@ -94,12 +101,13 @@ impl<const D: usize> Air<D> {
             conserve,
             time,
         });
+        self.mass = if params.model == Model::TwoPhase { params.air_density / params.density } else { 0.0 };
         self.assign_nodes(conserve, dt);
-        let node = &self.node;
+        let kept = &self.kept;
         self.targets.update(
             self.tracker.records(),
             &self.measure,
-            |region| node[region] != FREE,
+            |region| kept[region],
             Rates { air: params.bubble_correction, liquid: params.volume_correction },
             blocks.grid().dx,
             dt,
@@ -107,9 +115,24 @@ impl<const D: usize> Air<D> {
         for (record, &outflow) in self.tracker.records_mut().iter_mut().zip(&self.targets.outflow) {
             record.asked = outflow;
         }
+        self.share_outflow(around);
     }
 
-    /// Gives a shared unknown to every air region that touches liquid and is closed.
+    /// What is asked of air with mass is asked of all its cells alike.
+    fn share_outflow(&mut self, around: &Surroundings<'_, D>) {
+        self.outflow.clear();
+        self.outflow.extend_from_slice(&self.targets.outflow);
+        if self.mass > 0.0 {
+            self.tally.update(around.blocks, &self.regions, around.label, |_, _| 0.0);
+            for (region, outflow) in self.outflow.iter_mut().enumerate().filter(|(r, _)| self.node[*r] == OWN)
+            {
+                *outflow /= self.tally.sums[region][0].max(1.0);
+            }
+        }
+    }
+
+    /// Says what every air region that touches liquid is to the projection: closed ones keep their volume, by a shared
+    /// unknown if air is weightless.
     fn assign_nodes(&mut self, conserve: bool, dt: Real) {
         let records = self.tracker.records();
         let scale = if self.last_dt > 0.0 { dt / self.last_dt } else { 0.0 };
@@ -119,13 +142,22 @@ impl<const D: usize> Air<D> {
         self.region_of_node.clear();
         self.weight.clear();
         self.guess.clear();
+        self.kept.clear();
+        self.kept.resize(records.len(), false);
         if !conserve {
             return;
         }
         for (_, air, _) in self.measure.touching() {
-            if self.node[air as usize] == FREE && !records[air as usize].open {
+            let closed = !records[air as usize].open;
+            self.kept[air as usize] = closed;
+            if self.mass > 0.0 {
+                self.node[air as usize] = OWN;
+            } else if closed {
                 self.node[air as usize] = 0;
             }
+        }
+        if self.mass > 0.0 {
+            return;
         }
         for (region, node) in self.node.iter_mut().enumerate().filter(|(_, node)| **node != FREE) {
             *node = self.region_of_node.len() as u32;
@@ -140,17 +172,25 @@ impl<const D: usize> Air<D> {
         Roles {
             region: &self.regions.of,
             node: &self.node,
-            outflow: &self.targets.outflow,
+            air_mass: self.mass,
+            outflow: &self.outflow,
             weight: &self.weight,
             guess: &self.guess,
         }
     }
 
-    /// Notes the bubbles' scaled pressures: a guess for the next solve.
-    pub fn note_pressures(&mut self, shared_q: &[Real]) {
+    /// Notes the bubbles' scaled pressures: a guess for the next solve. Where every cell has its own, their mean.
+    pub fn note_pressures(&mut self, blocks: &Blocks<D>, projection: &Projection<D>) {
         let records = self.tracker.records_mut();
-        for (&region, &q) in self.region_of_node.iter().zip(shared_q) {
+        for (&region, &q) in self.region_of_node.iter().zip(projection.shared_q()) {
             records[region as usize].pressure = q;
+        }
+        if self.mass > 0.0 {
+            let q = |slot: usize, local: usize| projection.q.block(slot)[local];
+            self.tally.update(blocks, &self.regions, &projection.label, q);
+            for (record, sum) in records.iter_mut().zip(&self.tally.sums).filter(|(_, sum)| sum[0] > 0.0) {
+                record.pressure = sum[1] / sum[0];
+            }
         }
     }
 
@@ -162,10 +202,10 @@ impl<const D: usize> Air<D> {
 
     /// Whether the last projection kept an air region's volume.
     pub fn is_constrained(&self, region: usize) -> bool {
-        self.node.get(region).is_some_and(|&node| node != FREE)
+        self.kept.get(region).copied().unwrap_or(false)
     }
 
-    /// Net outflow asked of a region, as [`Roles::outflow`] has it.
+    /// Net outflow asked of a region, m/s: of air as a whole, of liquid in every deep cell.
     pub fn outflow(&self, region: usize) -> Real {
         self.targets.outflow.get(region).copied().unwrap_or(0.0)
     }
@@ -213,7 +253,7 @@ impl Params {
     pub fn keeps_air(&self) -> bool {
         match self.model {
             Model::FreeSurface => false,
-            Model::Constraint => true,
+            Model::Constraint | Model::TwoPhase => true,
             Model::AffineTiles => self.bubbles == Bubbles::Constraint,
         }
     }

@@ -3,6 +3,7 @@
 mod air;
 mod bubbles;
 mod clock;
+mod gas;
 mod params;
 mod report;
 mod setup;

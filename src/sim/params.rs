@@ -14,6 +14,9 @@ pub enum Model {
     /// Every closed region of air keeps its volume through one shared pressure: bubbles glug, rise, push and hold.
     #[serde(rename = "constraint")]
     Constraint,
+    /// Air is a second fluid with a density: the reference, and the only one for heavy air.
+    #[serde(rename = "two-phase")]
+    TwoPhase,
     /// The deep liquid moves in tiles, each one an affine field without divergence (CBAR §6); `bubbles` says how air is
     /// treated.
     #[serde(rename = "affine-tiles")]
@@ -22,13 +25,14 @@ pub enum Model {
 
 impl Model {
     /// Every model, in the order they are offered.
-    pub const ALL: [Model; 3] = [Model::FreeSurface, Model::Constraint, Model::AffineTiles];
+    pub const ALL: [Model; 4] = [Model::FreeSurface, Model::Constraint, Model::TwoPhase, Model::AffineTiles];
 
     /// The name on the command line and in scene files.
     pub const fn name(self) -> &'static str {
         match self {
             Model::FreeSurface => "free-surface",
             Model::Constraint => "constraint",
+            Model::TwoPhase => "two-phase",
             Model::AffineTiles => "affine-tiles",
         }
     }
@@ -114,6 +118,8 @@ pub struct Params {
     pub gravity: f64,
     /// Density of the liquid, kg/m³.
     pub density: f64,
+    /// Density of what fills the bubbles, kg/m³: matters to two-phase flow alone.
+    pub air_density: f64,
     /// Share of FLIP in the transfer back to particles; the rest is APIC.
     pub flip: f64,
     /// Cells the fastest liquid may cross in one substep.
@@ -312,6 +318,7 @@ macro_rules! table {
 table! {
     gravity: number(0.0, 100.0), "m/s²", true, 9.81, "Downward pull. 9.81 on Earth, 0 in orbit.";
     density: number(1.0, 20000.0), "kg/m³", true, 1000.0, "Mass of a cubic metre of the liquid; scales pressures and energies.";
+    air_density: number(0.01, 20000.0), "kg/m³", true, 1.0, "Mass of a cubic metre of air, or of whatever fills the bubbles; the model two-phase alone feels it. Denser than the liquid, bubbles sink.";
     flip: number(0.0, 1.0), "", true, 0.97, "1 keeps every ripple (FLIP), 0 smooths them out (APIC).";
     cfl: number(0.25, 3.75), "cells", true, 3.75, "How far the fastest liquid may travel per substep. Smaller is slower and more accurate.";
     min_substeps: whole(1, 100), "", true, 1, "Fewest substeps per frame.";

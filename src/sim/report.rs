@@ -64,7 +64,7 @@ pub struct CellCounts {
 /// Unknowns of a projection by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct UnknownCounts {
-    /// One per liquid cell.
+    /// One per liquid cell, and per cell of air that has mass.
     pub pressure: usize,
     /// One per bubble.
     pub bubble: usize,

@@ -267,6 +267,7 @@ impl<const D: usize> Simulation<D> {
             boundary,
             velocity,
             earlier,
+            gas,
             surface,
             projection,
             sorter,
@@ -285,6 +286,7 @@ impl<const D: usize> Simulation<D> {
             grid_bytes: blocks.bytes()
                 + boundary.bytes()
                 + velocity.iter().chain(earlier).map(Field::bytes).sum::<usize>()
+                + gas.bytes()
                 + surface.bytes()
                 + projection.bytes()
                 + sorter.grid_bytes()

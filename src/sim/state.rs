@@ -2,7 +2,7 @@
 
 use crate::geometry::{Boundary, Walls};
 use crate::grid::{Blocks, Field, Slots, block_cells};
-use crate::liquid::{ExtrapolateScratch, FaceMask, Particles, Sorter, SurfaceScratch};
+use crate::liquid::{ExtrapolateScratch, FaceMask, Gas, Particles, Sorter, SurfaceScratch};
 use crate::math::Real;
 use crate::pressure::Projection;
 
@@ -33,6 +33,8 @@ pub struct State<const D: usize> {
     pub velocity: [Field<f32>; D],
     /// Face velocities of the substep before, m/s; zero where there was none.
     pub earlier: [Field<f32>; D],
+    /// The velocity of air that has mass.
+    pub gas: Gas<D>,
     /// Seconds that the last substep took; zero before the first.
     pub last_dt: Real,
     /// The liquid's signed distance at cell centres, metres.
@@ -55,6 +57,8 @@ pub struct Scratch<const D: usize> {
     pub before: [Field<f32>; D],
     /// Faces whose velocity is known.
     pub valid: [FaceMask; D],
+    /// Faces where the velocity of air is known, one axis at a time.
+    pub known: FaceMask,
     /// Memory of the extrapolation.
     pub extrapolate: ExtrapolateScratch,
     /// Something small per block.
@@ -81,6 +85,7 @@ impl<const D: usize> State<D> {
             boundary: Boundary::new(),
             velocity: std::array::from_fn(|_| Field::new(cells, 0.0)),
             earlier: std::array::from_fn(|_| Field::new(cells, 0.0)),
+            gas: Gas::new(),
             last_dt: 0.0,
             surface: Field::new(cells, crate::liquid::KERNEL_CELLS * setup.grid.dx as f32),
             projection: Projection::new(),
@@ -98,6 +103,7 @@ impl<const D: usize> Scratch<D> {
         Scratch {
             before: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
             valid: std::array::from_fn(|_| FaceMask::new(D)),
+            known: FaceMask::new(D),
             extrapolate: ExtrapolateScratch::new(D),
             flags: Field::new(1, 0),
             slots: Slots::default(),
@@ -116,6 +122,7 @@ impl<const D: usize> Scratch<D> {
     pub fn bytes(&self) -> usize {
         self.before.iter().map(Field::bytes).sum::<usize>()
             + self.valid.iter().map(|mask| mask.bits.bytes()).sum::<usize>()
+            + self.known.bits.bytes()
             + self.extrapolate.bytes()
             + self.flags.bytes()
     }

@@ -12,6 +12,7 @@ use crate::regions::{TileRules, TileSize};
 
 use super::air::Surroundings;
 use super::clock::{StageClock, StageTimes};
+use super::gas::advect_gas;
 use super::{Model, Params, Preconditioner, Scratch, SimError, State};
 
 /// Layers of faces around the liquid that get a velocity: as far as a particle may go in a substep, and the
@@ -45,11 +46,13 @@ pub fn substep<const D: usize>(
     run_sources_and_drains(state, params, dt);
     clock.lap("advect");
 
-    sort(state);
+    sort(state, params);
     clock.lap("sort");
     state.boundary.update(&state.blocks, &state.walls, state.time);
     clock.lap("boundary");
 
+    advect_gas(state, params, scratch, dt);
+    clock.lap("advect");
     transfer_to_grid(state, scratch);
     clock.lap("transfer");
     rebuild_surface(state, params);
@@ -85,8 +88,9 @@ pub fn prepare<const D: usize>(
     params: &Params,
     scratch: &mut Scratch<D>,
 ) -> Result<(), SimError> {
-    sort(state);
+    sort(state, params);
     state.boundary.update(&state.blocks, &state.walls, state.time);
+    advect_gas(state, params, scratch, 0.0);
     transfer_to_grid(state, scratch);
     rebuild_surface(state, params);
     label(state);
@@ -102,11 +106,12 @@ pub fn prepare<const D: usize>(
     Ok(())
 }
 
-/// Drops dead particles, stores the blocks that liquid and walls need, and sorts particles by cell.
-fn sort<const D: usize>(state: &mut State<D>) {
+/// Drops dead particles, stores the blocks that liquid, walls and air need, and sorts particles by cell.
+fn sort<const D: usize>(state: &mut State<D>, params: &Params) {
     let State { air, blocks, walls, sorter, particles, time, .. } = state;
     air.wall_blocks.update(blocks, walls, *time);
-    sorter.sort(particles, blocks, walls, air.wall_blocks.needed(), *time);
+    let needed = air.wall_blocks.needed(params.model == Model::TwoPhase);
+    sorter.sort(particles, blocks, walls, needed, *time);
 }
 
 /// Moves the particles with the velocity of the substep's middle. Afterwards `velocity` is free for the new one.
@@ -207,7 +212,7 @@ fn project<const D: usize>(
     stop: &AtomicBool,
 ) -> Solved {
     let solver = solver_params(params, state.blocks.grid().dx, dt);
-    let State { blocks, boundary, walls, surface, velocity, projection, air, time, .. } = state;
+    let State { blocks, boundary, walls, surface, velocity, projection, air, gas, time, .. } = state;
     let problem = Problem {
         blocks,
         boundary,
@@ -217,9 +222,15 @@ fn project<const D: usize>(
         roles: air.roles(),
         time: *time,
     };
-    let solved =
-        pressure::project(velocity, &mut scratch.valid, &problem, &solver, projection, dt, Some(stop));
-    air.note_pressures(projection.shared_q());
+    let (has_gas, valid) = (problem.roles.has_gas(), &mut scratch.valid);
+    if has_gas {
+        pressure::mix_velocities(&problem, projection, &gas.velocity, velocity);
+    }
+    let solved = pressure::project(velocity, valid, &problem, &solver, projection, dt, Some(stop));
+    if has_gas {
+        pressure::separate_velocities(&problem, projection, velocity, valid, &mut gas.velocity);
+    }
+    air.note_pressures(blocks, projection);
     solved
 }
 
@@ -263,6 +274,11 @@ fn extrapolate<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<D>) -
     pressure::stop_at_walls(&state.blocks, &state.boundary, &state.walls, state.time, &mut state.velocity);
     clear_unknown(&state.blocks, &mut state.velocity, &scratch.valid);
     state.max_component = largest(state.blocks.slots(), &state.velocity, &mut scratch.partial);
+    if state.gas.is_present() {
+        let State { gas, blocks, boundary, walls, time, .. } = state;
+        gas.spread(blocks, &mut scratch.known, &mut scratch.extrapolate);
+        pressure::stop_at_walls(blocks, boundary, walls, *time, &mut gas.velocity);
+    }
     if state.max_component.is_finite() {
         Ok(())
     } else {

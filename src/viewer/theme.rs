@@ -84,7 +84,7 @@ pub fn model_hint(model: Model) -> &'static str {
     match model.name() {
         "free-surface" => "Air is nothing: trapped bubbles collapse.",
         "constraint" => "Trapped air keeps its volume: bubbles push back and rise.",
-        "two-phase" => "Air is a light fluid of its own: the reference, and slow.",
+        "two-phase" => "Air is a fluid of its own, of any density: the reference, and slow.",
         "affine-bubbles" => "Large bubbles move as whole bodies of air.",
         "affine-tiles" => "Deep water is solved in large tiles.",
         _ => "",

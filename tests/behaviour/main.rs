@@ -7,6 +7,7 @@ mod export;
 mod geometry;
 mod linear;
 mod liquid;
+mod phases;
 mod pressure;
 mod regions;
 mod rooms;

@@ -22,6 +22,8 @@ pub struct Tank<const D: usize> {
     pub node: Vec<u32>,
     pub outflow: Vec<f64>,
     pub weight: Vec<f64>,
+    /// Density of air over the liquid's, where regions have their own cells.
+    pub air_mass: f64,
     guess: Vec<f64>,
 }
 
@@ -60,6 +62,7 @@ impl<const D: usize> Tank<D> {
             node: vec![FREE],
             outflow: vec![0.0],
             weight: Vec::new(),
+            air_mass: 0.0,
             guess: Vec::new(),
             blocks,
         }
@@ -147,6 +150,7 @@ impl<const D: usize> Tank<D> {
             roles: Roles {
                 region: &self.region,
                 node: &self.node,
+                air_mass: self.air_mass,
                 outflow: &self.outflow,
                 weight: &self.weight,
                 guess: &self.guess,

@@ -1,7 +1,7 @@
 //! Trapped air: its regions, its constraint, its identity and its volume.
 
 mod cooler;
-mod dense;
+pub mod dense;
 mod fill;
 mod life;
 mod limit;
@@ -9,5 +9,5 @@ mod naive;
 mod projection;
 mod released;
 mod runs;
-mod shapes;
+pub mod shapes;
 mod sources;

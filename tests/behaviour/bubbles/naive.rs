@@ -39,7 +39,7 @@ fn store<const D: usize>(grid: Grid<D>, far: &WallBlocks, wanted: impl Fn([i32; 
             blocks.mark(&mut marks, std::array::from_fn(|k| coords[k] + step[k] as i32 - 1));
         }
     }
-    for &index in far.needed() {
+    for &index in far.needed(false) {
         let coords = blocks.table_coords(index as usize);
         blocks.mark(&mut marks, coords);
     }

@@ -59,6 +59,13 @@ fn threads_do_not_change_a_bit_3d() {
 }
 
 #[test]
+fn threads_do_not_change_a_bit_of_two_phases() {
+    threads_do_not_change_a_bit(&scene_2d("light_bubble_2d"), 8);
+    threads_do_not_change_a_bit(&scene_2d("heavy_bubble_2d"), 8);
+    threads_do_not_change_a_bit(&scene_3d("sinking_bubbles", 20), 8);
+}
+
+#[test]
 fn threads_do_not_change_a_bit_of_the_bubbles() {
     let scene = scene_2d("rising_bubble_2d");
     threads_do_not_change_a_bit(&scene, 30);

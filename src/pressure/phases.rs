@@ -1,0 +1,230 @@
+//! What each cell is to the projection, and how heavy the faces between them are.
+//!
+//! This is all that the models differ in. Liquid cells have a pressure each. Air is a free surface, or shares one
+//! pressure per bubble, or (two-phase flow) has a pressure in every cell and a density, `ρ_air`; a face then weighs what
+//! lies on the way between the two centres, `ρ_f = θ ρ + (1 − θ) ρ_air` (CBAR §3, ghost fluid). Weightless air is the
+//! limit of that: `θ ρ`, with `θ` bounded below, as nothing else keeps the matrix from blowing up.
+
+use crate::geometry::Label;
+use crate::grid::{Blocks, Field, SIDE, for_each_block, load_halo};
+use crate::math::unflatten;
+
+use super::assemble::{HALO, MOST};
+use super::{Problem, Projection, Roles};
+
+/// What a cell is to the projection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Part {
+    /// Nothing flows here.
+    Wall,
+    /// Liquid, with a pressure of its own.
+    Liquid,
+    /// Air with mass, and with a pressure of its own.
+    Gas,
+    /// Air whose pressure is its bubble's, or zero.
+    Air,
+}
+
+impl Part {
+    /// Whether the cell is an unknown.
+    #[inline(always)]
+    pub fn is_own(self) -> bool {
+        matches!(self, Part::Liquid | Part::Gas)
+    }
+}
+
+/// Says what the cells of a block and those around it are.
+#[inline]
+pub(super) fn cast<const D: usize>(
+    problem: &Problem<'_, D>,
+    label: &Field<Label>,
+    gas: &Field<bool>,
+    slot: usize,
+) -> [Part; MOST] {
+    let mut labels = [Label::Solid; MOST];
+    load_halo(problem.blocks, label, slot, HALO, &mut labels);
+    let mut parts = labels.map(|label| match label {
+        Label::Solid => Part::Wall,
+        Label::Liquid => Part::Liquid,
+        Label::Air => Part::Air,
+    });
+    if problem.roles.has_gas() {
+        let mut own = [false; MOST];
+        load_halo(problem.blocks, gas, slot, HALO, &mut own);
+        parts.iter_mut().zip(own).filter(|(_, own)| *own).for_each(|(part, _)| *part = Part::Gas);
+    }
+    parts
+}
+
+/// How heavy faces are, over one in the liquid.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Masses {
+    air: f32,
+    /// Least share of the liquid in a face.
+    least: f32,
+}
+
+impl Masses {
+    /// As the regions' roles want them.
+    pub fn new(roles: &Roles<'_>) -> Self {
+        const LEAST: f32 = 0.01;
+        Masses { air: roles.air_mass as f32, least: if roles.has_gas() { 0.0 } else { LEAST } }
+    }
+
+    /// The mass of a whole face between two cells, given with their signed distances; none where no pressure acts.
+    #[inline(always)]
+    pub fn between(&self, a: (Part, f32), b: (Part, f32)) -> Option<f32> {
+        use Part::{Air, Liquid, Wall};
+        match (a.0, b.0) {
+            (Wall, _) | (_, Wall) | (Air, Air) => None,
+            (Liquid, Liquid) => Some(1.0),
+            (Liquid, _) => Some(self.surface(a.1, b.1)),
+            (_, Liquid) => Some(self.surface(b.1, a.1)),
+            _ => Some(self.air),
+        }
+    }
+
+    /// The mass of a face that the surface cuts, from the signed distances of its liquid and its air cell.
+    #[inline(always)]
+    fn surface(&self, liquid: f32, air: f32) -> f32 {
+        let theta = self.theta(liquid, air);
+        theta + (1.0 - theta) * self.air
+    }
+
+    /// Liquid share of the way from a liquid cell to an air cell, from their signed distances.
+    #[inline(always)]
+    fn theta(&self, liquid: f32, air: f32) -> f32 {
+        let (liquid, air) = (liquid.min(0.0), air.max(0.0));
+        if air - liquid > 0.0 { (liquid / (liquid - air)).clamp(self.least, 1.0) } else { self.least }
+    }
+
+    /// Mass of a whole face in the midst of one phase.
+    pub fn within(&self, part: Part) -> f32 {
+        if part == Part::Gas { self.air } else { 1.0 }
+    }
+
+    /// Liquid share of a surface face's mass.
+    #[inline(always)]
+    fn liquid_share(&self, a: (Part, f32), b: (Part, f32)) -> f32 {
+        let theta = if a.0 == Part::Liquid { self.theta(a.1, b.1) } else { self.theta(b.1, a.1) };
+        // Where the surface touches a cell's centre, weightless air leaves nothing to divide by.
+        let mass = theta + (1.0 - theta) * self.air;
+        if mass > 0.0 { theta / mass } else { 1.0 }
+    }
+}
+
+/// Finds the blocks with unknowns, and the air cells with a pressure of their own. Air beyond an open side of the domain
+/// has none: outside, pressure is zero.
+pub(super) fn find_unknowns<const D: usize>(problem: &Problem<'_, D>, projection: &mut Projection<D>) {
+    projection.live_flag.clear();
+    projection.live_flag.resize(problem.blocks.slot_count(), false);
+    projection.live.as_slice().iter().for_each(|&slot| projection.live_flag[slot as usize] = true);
+    projection.mixed = problem.roles.has_gas();
+    if !projection.mixed {
+        return;
+    }
+    let Projection { label, gas, live, live_flag, .. } = projection;
+    gas.resize(problem.blocks.slot_count());
+    let (roles, grid) = (&problem.roles, problem.blocks.grid());
+    for_each_block(problem.blocks.slots(), gas.parts(), |slot, gas| {
+        let first = problem.blocks.first_cell(slot);
+        let cells = label.block(slot).iter().zip(roles.region.block(slot));
+        for (local, (gas, (&label, &region))) in gas.iter_mut().zip(cells).enumerate() {
+            *gas = label == Label::Air && roles.is_own(region) && {
+                let at = unflatten::<D>(local, SIDE);
+                grid.contains(std::array::from_fn(|k| first[k] + at[k] as i32))
+            };
+        }
+    });
+    for &slot in problem.blocks.slots().as_slice() {
+        live_flag[slot as usize] |= gas.block(slot as usize).contains(&true);
+    }
+    live.refill(problem.blocks.slots(), |slot| live_flag[slot]);
+}
+
+/// Faces of one block in halo order: parts and distances on both sides.
+struct Sides {
+    parts: [Part; MOST],
+    distance: [f32; MOST],
+}
+
+impl Sides {
+    fn load<const D: usize>(problem: &Problem<'_, D>, projection: &Projection<D>, slot: usize) -> Self {
+        let mut distance = [0f32; MOST];
+        load_halo(problem.blocks, problem.surface, slot, HALO, &mut distance);
+        Sides { parts: cast(problem, &projection.label, &projection.gas, slot), distance }
+    }
+
+    #[inline(always)]
+    fn of<const D: usize>(&self, local: usize, axis: usize) -> [(Part, f32); 2] {
+        let at = HALO.index(unflatten::<D>(local, SIDE).map(|c| c as i32));
+        [at - HALO.stride(axis), at].map(|at| (self.parts[at], self.distance[at]))
+    }
+}
+
+/// Gives faces that touch gas its velocity, and those between gas and liquid the mean of both by mass: the one that
+/// keeps their momentum. Where `gas` is not a number it is not known, and the liquid's velocity stays.
+pub fn mix_velocities<const D: usize>(
+    problem: &Problem<'_, D>,
+    projection: &mut Projection<D>,
+    gas: &[Field<f32>; D],
+    velocity: &mut [Field<f32>; D],
+) {
+    find_unknowns(problem, projection);
+    let (masses, projection) = (Masses::new(&problem.roles), &*projection);
+    for_each_block(problem.blocks.slots(), velocity.each_mut().map(Field::parts), |slot, velocity| {
+        if !near_gas(problem.blocks, &projection.gas, slot) {
+            return;
+        }
+        let sides = Sides::load(problem, projection, slot);
+        for (axis, (velocity, gas)) in velocity.into_iter().zip(gas).enumerate() {
+            for (local, (face, &gas)) in velocity.iter_mut().zip(gas.block(slot)).enumerate() {
+                let [low, high] = sides.of::<D>(local, axis);
+                if gas.is_nan() || (low.0 != Part::Gas && high.0 != Part::Gas) {
+                    continue;
+                }
+                *face = match low.0 == Part::Liquid || high.0 == Part::Liquid {
+                    true => gas + masses.liquid_share(low, high) * (*face - gas),
+                    false => gas,
+                };
+            }
+        }
+    });
+}
+
+/// Takes the velocities of the faces that touch gas, not a number elsewhere, and leaves in `valid` the faces that touch
+/// liquid. The two move along the surface as they like: pressure couples what crosses it and nothing else.
+pub fn separate_velocities<const D: usize>(
+    problem: &Problem<'_, D>,
+    projection: &Projection<D>,
+    velocity: &[Field<f32>; D],
+    valid: &mut [crate::liquid::FaceMask; D],
+    gas: &mut [Field<f32>; D],
+) {
+    let parts = (gas.each_mut().map(Field::parts), crate::liquid::mask_parts(valid));
+    for_each_block(problem.blocks.slots(), parts, |slot, (gas, valid)| {
+        if !near_gas(problem.blocks, &projection.gas, slot) {
+            gas.into_iter().for_each(|gas| gas.fill(f32::NAN));
+            return;
+        }
+        let sides = Sides::load(problem, projection, slot);
+        for (axis, (gas, valid)) in gas.into_iter().zip(valid).enumerate() {
+            for (local, (gas, &face)) in gas.iter_mut().zip(velocity[axis].block(slot)).enumerate() {
+                let [(low, _), (high, _)] = sides.of::<D>(local, axis);
+                let (row, bit) = (local / SIDE, 1 << (local % SIDE));
+                let known = valid[row] & bit != 0;
+                *gas = if known && (low == Part::Gas || high == Part::Gas) { face } else { f32::NAN };
+                if low != Part::Liquid && high != Part::Liquid {
+                    valid[row] &= !bit;
+                }
+            }
+        }
+    });
+}
+
+/// Whether a face of the block may touch gas: the cells below its low faces are in the blocks there.
+fn near_gas<const D: usize>(blocks: &Blocks<D>, gas: &Field<bool>, slot: usize) -> bool {
+    let low = |axis| blocks.beside(slot, axis, crate::math::Side::Low) as usize;
+    gas.block(slot).contains(&true) || (0..D).any(|axis| gas.block(low(axis)).contains(&true))
+}
