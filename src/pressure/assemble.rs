@@ -139,7 +139,7 @@ pub(super) fn assemble<const D: usize>(
         assemble_block(
             problem,
             velocity,
-            cast(problem, label, gas, slot),
+            &cast(problem, label, gas, slot),
             slot,
             &mut Rows { link: &mut link, ground, area, rhs, shore, corrects },
         );
@@ -211,7 +211,7 @@ struct Rows<'r, 'f, const D: usize> {
 fn assemble_block<const D: usize>(
     problem: &Problem<'_, D>,
     velocity: &[Field<f32>; D],
-    parts: [Part; MOST],
+    parts: &[Part; MOST],
     slot: usize,
     rows: &mut Rows<'_, '_, D>,
 ) {
@@ -223,7 +223,7 @@ fn assemble_block<const D: usize>(
     let clear = problem.boundary.nearness(slot) == Nearness::Clear;
     if clear && parts[0].is_own() && parts[..power(HALO.side, D)].iter().all(|&part| part == parts[0]) {
         assemble_interior(&faces, 1.0 / masses.within(parts[0]), rows);
-        return expand(problem, slot, &parts, rows);
+        return expand(problem, slot, parts, rows);
     }
     let mut open = [[1f32; MOST]; D];
     if !clear {
@@ -251,7 +251,9 @@ fn assemble_block<const D: usize>(
         let (mut outflow, mut ground, mut area) = (0f64, 0f32, 0f32);
         for axis in 0..D {
             let stride = HALO.stride(axis);
-            if let Some(mass) = mass_to(at - stride).filter(|_| parts[at - stride].is_own()) {
+            if parts[at - stride].is_own()
+                && let Some(mass) = mass_to(at - stride)
+            {
                 rows.link[axis][local] = open[axis][at] / mass;
             }
             for (high, face, neighbour) in [(false, at, at - stride), (true, at + stride, at + stride)] {
@@ -259,7 +261,9 @@ fn assemble_block<const D: usize>(
                 let mut flux = 0.0;
                 if share > 0.0 {
                     flux += share as f64 * (faces[axis][face] as f64 + problem.impulse[axis]);
-                    if let Some(mass) = mass_to(neighbour).filter(|_| parts[neighbour] == Part::Air) {
+                    if parts[neighbour] == Part::Air
+                        && let Some(mass) = mass_to(neighbour)
+                    {
                         let link = share / mass;
                         match problem.roles.node_of(region[neighbour]).filter(|_| has_bubbles) {
                             Some(node) => {
@@ -288,7 +292,7 @@ fn assemble_block<const D: usize>(
         rows.area[local] = area;
         rows.rhs[local] = -outflow;
     }
-    expand(problem, slot, &parts, rows);
+    expand(problem, slot, parts, rows);
 }
 
 /// Adds the outflow that the volume correction asks for.

@@ -12,18 +12,18 @@ use crate::math::unflatten;
 use super::assemble::{HALO, MOST};
 use super::{Problem, Projection, Roles};
 
-/// What a cell is to the projection.
+/// What a cell is to the projection. Numbered like labels, so that turning many of those into parts is a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Part {
-    /// Nothing flows here.
-    Wall,
+    /// Air whose pressure is its bubble's, or zero.
+    Air = Label::Air as u8,
     /// Liquid, with a pressure of its own.
-    Liquid,
+    Liquid = Label::Liquid as u8,
+    /// Nothing flows here.
+    Wall = Label::Solid as u8,
     /// Air with mass, and with a pressure of its own.
     Gas,
-    /// Air whose pressure is its bubble's, or zero.
-    Air,
 }
 
 impl Part {
@@ -44,11 +44,14 @@ pub(super) fn cast<const D: usize>(
 ) -> [Part; MOST] {
     let mut labels = [Label::Solid; MOST];
     load_halo(problem.blocks, label, slot, HALO, &mut labels);
-    let mut parts = labels.map(|label| match label {
-        Label::Solid => Part::Wall,
-        Label::Liquid => Part::Liquid,
-        Label::Air => Part::Air,
-    });
+    let mut parts = [Part::Wall; MOST];
+    for (part, label) in parts.iter_mut().zip(&labels) {
+        *part = match label {
+            Label::Air => Part::Air,
+            Label::Liquid => Part::Liquid,
+            Label::Solid => Part::Wall,
+        };
+    }
     if problem.roles.has_gas() {
         let mut own = [false; MOST];
         load_halo(problem.blocks, gas, slot, HALO, &mut own);
@@ -77,8 +80,8 @@ impl Masses {
     pub fn between(&self, a: (Part, f32), b: (Part, f32)) -> Option<f32> {
         use Part::{Air, Liquid, Wall};
         match (a.0, b.0) {
-            (Wall, _) | (_, Wall) | (Air, Air) => None,
             (Liquid, Liquid) => Some(1.0),
+            (Wall, _) | (_, Wall) | (Air, Air) => None,
             (Liquid, _) => Some(self.surface(a.1, b.1)),
             (_, Liquid) => Some(self.surface(b.1, a.1)),
             _ => Some(self.air),
