@@ -80,6 +80,11 @@ impl Exhibit {
         &self.report
     }
 
+    /// The number of its run.
+    pub fn run(&self) -> u64 {
+        self.run
+    }
+
     /// The scene.
     pub fn stage(&self) -> &Arc<Stage> {
         &self.stage
