@@ -11,6 +11,7 @@ mod entities;
 mod measure;
 mod offscreen;
 mod panels;
+mod pick;
 mod session;
 mod stage;
 mod surroundings;

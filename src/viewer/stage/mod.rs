@@ -8,4 +8,4 @@ mod tank;
 
 pub use eye::Eye;
 pub use material::MaterialsPlugin;
-pub use pane::{Choices, Pane, Workshop};
+pub use pane::{CUT_AXIS, Choices, Pane, Workshop};

@@ -1,8 +1,9 @@
-//! Tests of the viewer that need no window: panels, entities, command storms, pictures.
+//! Tests of the viewer that need no window: panels, entities, command storms, pictures, clicks.
 
 mod entities;
 mod panels;
 mod pictures;
+mod selecting;
 mod storm;
 
 use std::sync::Arc;
