@@ -87,6 +87,13 @@ pub struct RenderArguments {
     /// Dark background.
     #[arg(long)]
     pub dark: bool,
+    /// What to draw: bubble-colours, bubble-labels, regions, particles, velocity, pressure, divergence, grid, cutaway,
+    /// tiles; the first two unless told.
+    #[arg(long, value_name = "LAYER,…", value_delimiter = ',')]
+    pub layers: Vec<String>,
+    /// Place of the cut and the slices in 3D, 0 to 1 from back to front.
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.5")]
+    pub cut: f32,
     /// Draw the panels as well.
     #[arg(long)]
     pub panels: bool,
@@ -195,6 +202,11 @@ fn threads(text: &str) -> Result<usize, String> {
 fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| "must be a number above 0".to_owned())
+}
+
+fn share(text: &str) -> Result<f32, String> {
+    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| "must be a number from 0 to 1".to_owned())
 }
 
 /// Videos want even numbers, and graphics cards have an end.

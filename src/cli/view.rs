@@ -63,6 +63,16 @@ pub fn hush_drivers() {
     }
 }
 
+fn layers(names: &[String]) -> Result<u32, Failure> {
+    let known: Vec<_> = viewer::layer_names().collect();
+    let bit = |name: &String| {
+        let found = known.iter().find(|(known, _)| known == name).map(|(_, bit)| *bit);
+        let all = || known.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+        found.ok_or_else(|| Failure::Input(format!("unknown layer `{name}`; layers are {}", all())))
+    };
+    names.iter().map(bit).try_fold(0, |bits, bit| Ok(bits | bit?))
+}
+
 /// Opens the window.
 pub fn view(arguments: &ViewArguments) -> Result<(), Failure> {
     // Bad input is said on the command line, before a window opens.
@@ -87,7 +97,11 @@ pub fn render(arguments: &RenderArguments, stop: &AtomicBool) -> Result<(), Fail
     viewer::find_adapter().map_err(|missing| Failure::Input(missing.to_string()))?;
     let mut sink = sink(arguments, fps)?;
     let bare = !arguments.panels;
-    let desk = Desk { dark: arguments.dark, bare, plain: arguments.plain, ..Desk::default() };
+    let mut desk =
+        Desk { dark: arguments.dark, bare, plain: arguments.plain, cut: arguments.cut, ..Desk::default() };
+    if !arguments.layers.is_empty() {
+        desk.layers = layers(&arguments.layers)?;
+    }
     let threads = thread_count(arguments.threads);
     let mut studio = Studio::open(Shoot { scene, models, size: arguments.size, desk, threads })?;
     let bar = Progress::new(&name, frames, arguments.quiet);

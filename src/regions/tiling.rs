@@ -30,6 +30,8 @@ pub struct TileRules {
 /// One tile.
 #[derive(Clone, Debug)]
 pub struct Tile<const D: usize> {
+    /// Says which box of the lattice it lies in, and which of the tiles there it is: the same from step to step.
+    pub id: u64,
     /// First cell of the box around it.
     pub low: [i32; D],
     /// One past its last cell.
@@ -130,6 +132,10 @@ impl<const D: usize> Tiling<D> {
         self.bodies.clear();
         self.faces.clear();
         for Found { mut tile, pieces, answer, faces, colour } in found {
+            tile.id = tile
+                .origin
+                .iter()
+                .fold(u64::from(colour / BOX_COLOURS), |id, &c| id << 16 | (c as u64 & 0xffff));
             tile.pieces = self.pieces.len()..self.pieces.len() + pieces.len();
             for piece in &pieces {
                 let inside = &mut self.inside[piece.slot as usize];
@@ -270,8 +276,16 @@ fn measure<const D: usize>(blocks: &Blocks<D>, this: &Box<D>, pieces: Vec<Piece>
     let origin = origin(blocks, this);
     let faces = Around { blocks, pieces: &pieces, origin }.count();
     let answer = Answer::new::<D>(&faces, 1.0)?;
-    let tile =
-        Tile { low, high, origin, field: [[0.0; 4]; 3], cells, pressure: Quadratic::default(), pieces: 0..0 };
+    let tile = Tile {
+        id: 0,
+        low,
+        high,
+        origin,
+        field: [[0.0; 4]; 3],
+        cells,
+        pressure: Quadratic::default(),
+        pieces: 0..0,
+    };
     Some(Found { tile, pieces, answer, faces: faces.list, colour: this.colour() })
 }
 
@@ -280,6 +294,7 @@ fn place<const D: usize>(blocks: &Blocks<D>, this: &Box<D>, pieces: Vec<Piece>, 
     let first = blocks.grid().first_cell(this.low);
     let width = this.side as usize * SIDE;
     let tile = Tile {
+        id: 0,
         low: first.map(|c| c + 1),
         high: first.map(|c| c + width as i32),
         origin: origin(blocks, this),

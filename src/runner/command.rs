@@ -21,7 +21,7 @@ pub enum Command {
     Step,
     /// Start the scene again, with the parameters as they are.
     Reset,
-    /// Change to another scene; the model stays if `keep_model` says so.
+    /// Change to another scene; it brings its own parameters, the model among them, but for the overrides.
     Load {
         /// Built-in name or path.
         scene: String,
@@ -52,7 +52,6 @@ pub struct Branch {
     /// The first moment of its run.
     pub(super) first: Option<Arc<Snapshot>>,
     pub(super) params: Params,
-    pub(super) runs: u64,
 }
 
 /// Where a worker gets its simulation from.

@@ -80,6 +80,11 @@ impl Exhibit {
         &self.report
     }
 
+    /// The number of its run.
+    pub fn run(&self) -> u64 {
+        self.run
+    }
+
     /// The scene.
     pub fn stage(&self) -> &Arc<Stage> {
         &self.stage
@@ -103,6 +108,7 @@ impl Exhibit {
             surface: Triangles::default(),
             cells: Default::default(),
             motes: None,
+            tiles: Vec::new(),
             poses: Vec::new(),
             solids: Arc::default(),
             pace,
@@ -135,6 +141,7 @@ impl<const D: usize> Pair<D> {
         // The flow is part of the picture in 2D, and small.
         snapshot.cells = solver.cell_fields(Wanted { velocity: wanted.velocity || D == 2, ..wanted });
         snapshot.motes = wanted.particles.then(|| solver.motes());
+        snapshot.tiles = solver.tiles();
         snapshot.poses = setup.solids.iter().map(|solid| pose_of(solid, time)).collect();
         snapshot.solids = Arc::clone(&self.solids);
         if D == 3 {

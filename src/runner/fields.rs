@@ -9,7 +9,7 @@ use crate::math::unflatten;
 use crate::sim::Simulation;
 
 use super::half::half;
-use super::snapshot::{CellFields, Mote, Wanted, bubble_region, region};
+use super::snapshot::{CellFields, Mote, TileView, Wanted, bubble_region, region};
 
 /// Distances are continued this many cells away from the surface: what a ray may leap at once.
 const REACH: f32 = 10.0;
@@ -219,6 +219,24 @@ fn widen(distance: &mut [f32], [nx, ny, nz]: [usize; 3]) {
             distance[index] = nearest.copysign(value);
         }
     }
+}
+
+/// The tiles of a simulation.
+pub fn tiles<const D: usize>(simulation: &Simulation<D>) -> Vec<TileView> {
+    let dx = simulation.blocks().grid().dx;
+    let Some(tiling) = &simulation.projection().tiling else { return Vec::new() };
+    let view = |tile: &crate::regions::Tile<D>| {
+        let (velocity, gradient) = (tile.velocity(), tile.gradient(dx));
+        let mut view = TileView { id: tile.id, high: [1; 3], ..TileView::default() };
+        for axis in 0..D {
+            (view.low[axis], view.high[axis]) = (tile.low[axis], tile.high[axis]);
+            view.centre[axis] = (0.5 * f64::from(tile.low[axis] + tile.high[axis]) * dx) as f32;
+            view.velocity[axis] = velocity[axis] as f32;
+            (0..D).for_each(|k| view.gradient[axis][k] = gradient[axis][k] as f32);
+        }
+        view
+    };
+    tiling.tiles.iter().map(view).collect()
 }
 
 /// Particles in metres with their speeds; every so many when there are too many to show.

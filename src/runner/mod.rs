@@ -23,7 +23,9 @@ pub use drive::{AnySolver, Frame, Outcome, RunError, Runner, Watch};
 pub use exhibit::Exhibit;
 pub use half::{half, whole};
 pub use pace::Pace;
-pub use snapshot::{CellFields, Mote, Snapshot, SolidField, Triangles, Wanted, bubble_region, region};
+pub use snapshot::{
+    CellFields, Mote, Snapshot, SolidField, TileView, Triangles, Wanted, bubble_region, region,
+};
 pub use solver::{LinearSystem, RowKind, Solver, SolverError};
 pub use stage::{SolidPose, Stage, StageSolid};
 pub use worker::Worker;

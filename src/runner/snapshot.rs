@@ -61,6 +61,23 @@ const ROOM_SHARE: f64 = 0.3;
 /// A particle: place in metres and speed in m/s.
 pub type Mote = [f32; 4];
 
+/// A tile: cells deep in the liquid that move as one, `u(x) = velocity + gradient (x − centre)`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TileView {
+    /// Its number, for as long as it lives.
+    pub id: u64,
+    /// The first of its cells along each axis; 0 along the third in 2D.
+    pub low: [i32; 3],
+    /// The cell behind its last along each axis; 1 along the third in 2D.
+    pub high: [i32; 3],
+    /// Metres.
+    pub centre: [f32; 3],
+    /// Velocity at the centre, m/s.
+    pub velocity: [f32; 3],
+    /// Rows of the velocity's gradient, 1/s.
+    pub gradient: [[f32; 3]; 3],
+}
+
 /// A moment of a simulation.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -80,6 +97,8 @@ pub struct Snapshot {
     pub cells: CellFields,
     /// Particles, thinned out when there are many.
     pub motes: Option<Vec<Mote>>,
+    /// Tiles; none where the model has none.
+    pub tiles: Vec<TileView>,
     /// Where each solid of the stage is now.
     pub poses: Vec<SolidPose>,
     /// Signed distance to the solids, shared for as long as nothing moves.

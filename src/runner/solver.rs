@@ -8,7 +8,7 @@ use crate::math::unflatten;
 use crate::sim::{FrameReport, MemoryReport, Params, Preconditioner, Simulation, SolveReport};
 
 use super::fields;
-use super::snapshot::{CellFields, Mote, Wanted};
+use super::snapshot::{CellFields, Mote, TileView, Wanted};
 
 /// Why a simulation could not go on.
 pub type SolverError = Box<dyn std::error::Error + Send + Sync>;
@@ -44,6 +44,11 @@ pub trait Solver<const D: usize>: Send + Sync {
 
     /// Particles, as a snapshot holds them.
     fn motes(&self) -> Vec<Mote>;
+
+    /// Tiles, as a snapshot holds them; a solver that has none need not say so.
+    fn tiles(&self) -> Vec<TileView> {
+        Vec::new()
+    }
 
     /// The active blocks.
     fn blocks(&self) -> &Blocks<D>;
@@ -100,6 +105,10 @@ impl<const D: usize> Solver<D> for Simulation<D> {
 
     fn motes(&self) -> Vec<Mote> {
         fields::motes(self)
+    }
+
+    fn tiles(&self) -> Vec<TileView> {
+        fields::tiles(self)
     }
 
     fn blocks(&self) -> &Blocks<D> {

@@ -6,11 +6,12 @@ use bevy::prelude::*;
 use bevy::render::view::screenshot::{Screenshot, save_to_disk};
 
 use super::action::Action;
-use super::desk::{Desk, RightTab};
+use super::desk::Desk;
+use super::pick::pick;
 use super::session::{Panes, Session};
-use super::stage::Eye;
+use super::stage::{CUT_AXIS, Eye};
 use super::theme;
-use crate::runner::{Command, Snapshot, Wanted, region};
+use crate::runner::{Command, Wanted};
 use crate::sim::Model;
 
 /// Actions waiting to be carried out.
@@ -138,38 +139,19 @@ fn look(action: &Action, panes: &Panes, desk: &mut Desk, eye: &mut Eye) {
         }
         Action::Pick(pane, at) => {
             let snapshot = panes.0.get(*pane).and_then(|shown| shown.snapshot.as_ref());
-            let ray = eye.ray(*at, aspect(*pane));
-            let id = snapshot.and_then(|snapshot| pick(snapshot, ray));
-            desk.selected = id.map(|id| (*pane, id));
-            if id.is_some() {
-                desk.right = RightTab::Bubbles;
-            }
+            let id = snapshot.and_then(|snapshot| {
+                let cut = desk.choices(*pane).cut.map(|cut| cut * snapshot.stage.size[CUT_AXIS]);
+                pick(snapshot, eye, *at, aspect(*pane), cut)
+            });
+            desk.select(id.map(|id| (*pane, id)));
         }
-        Action::Select(bubble) => desk.selected = *bubble,
+        Action::Select(bubble) => desk.select(*bubble),
         Action::ToggleDark => desk.dark = !desk.dark,
         Action::Scale(scale) => desk.scale = scale.clamp(0.5, 3.0),
         Action::ToggleHelp => desk.help = !desk.help,
         Action::TogglePanels => desk.panels = !desk.panels,
         _ => {}
     }
-}
-
-/// The first trapped bubble along a ray.
-pub fn pick(snapshot: &Snapshot, (from, along): (Vec3, Vec3)) -> Option<u64> {
-    let trapped = |place: Vec3| {
-        let number = snapshot.region_at(place.to_array()).filter(|number| *number >= region::FIRST_BUBBLE)?;
-        let id = snapshot.bubble_of(number)?;
-        let trapped = |bubble| snapshot.is_trapped(bubble);
-        snapshot.report.bubbles.iter().any(|bubble| bubble.id == id && trapped(bubble)).then_some(id)
-    };
-    if snapshot.stage.dimension == 2 {
-        return trapped(from);
-    }
-    let size = Vec3::from(snapshot.stage.size);
-    let step = 0.5 * snapshot.stage.dx;
-    let start = (from - size / 2.0).length() - size.length() / 2.0;
-    let count = (1.1 * size.length() / step) as usize;
-    (0..count).find_map(|k| trapped(from + along * (start.max(0.0) + k as f32 * step)))
 }
 
 /// A file name that nothing has yet.

@@ -13,7 +13,7 @@ use bevy_egui::{
 
 use super::act::{Pending, act};
 use super::desk::Desk;
-use super::entities::{Bubble, Registry};
+use super::entities::{Bubble, Crowd, Registry};
 use super::measure::Ledger;
 use super::panels::{self, BubbleRow, Card, Data};
 use super::session::{Panes, Session};
@@ -108,9 +108,7 @@ fn start(
 pub fn receive(
     session: Option<Res<Session>>,
     mut panes: ResMut<Panes>,
-    mut registry: ResMut<Registry>,
-    mut commands: Commands,
-    mut bubbles: Query<&mut Bubble>,
+    mut crowd: Crowd,
     mut desk: ResMut<Desk>,
     mut ledger: ResMut<Ledger>,
     mut known: Local<Vec<Phase>>,
@@ -120,11 +118,11 @@ pub fn receive(
     let fresh = session.receive(&mut panes);
     for &pane in &fresh {
         if let Some(snapshot) = &panes.0[pane].snapshot {
-            registry.sync(pane, snapshot, &mut commands, &mut bubbles);
+            crowd.sync(pane, snapshot);
         }
     }
     for pane in panes.0.len()..known.len() {
-        registry.close(pane, &mut commands);
+        crowd.close(pane);
     }
     known.resize(panes.0.len(), Phase::Loading);
     for (shown, phase) in panes.0.iter().zip(known.iter_mut()) {
@@ -160,7 +158,7 @@ pub fn draw(
     while pictures.0.len() < panes.0.len() {
         let index = pictures.0.len();
         let multisample = if desk.fineness < 1.0 { Msaa::Off } else { Msaa::Sample4 };
-        pictures.0.push(Pane::new(&mut workshop, index, multisample));
+        pictures.0.push(Pane::new(&mut workshop, index, multisample, desk.dark));
     }
     let density = window.iter().next().map_or(1.0, |window| window.scale_factor()) * desk.scale;
     for (index, shown) in panes.0.iter().enumerate() {
@@ -233,7 +231,7 @@ fn show_panels(
         eye: *eye,
         frame_seconds: if desk.offscreen { 0.0 } else { time.delta_secs() },
     };
-    pending.0.extend(panels::key_actions(&ctx, &desk));
+    pending.0.extend(panels::key_actions(&ctx, &desk, &data));
     let layer = egui::LayerId::background();
     let builder = egui::UiBuilder::new().layer_id(layer).max_rect(ctx.viewport_rect());
     let mut ui = egui::Ui::new(ctx.clone(), "glug".into(), builder);

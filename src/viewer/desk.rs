@@ -61,6 +61,8 @@ pub struct Desk {
     pub help: bool,
     /// The selected bubble.
     pub selected: Option<BubbleKey>,
+    /// Whether the table of bubbles has yet to scroll to it.
+    pub reveal: bool,
     /// The left panel's list.
     pub left: LeftTab,
     /// The right panel's list.
@@ -93,6 +95,7 @@ impl Default for Desk {
             panels: true,
             help: false,
             selected: None,
+            reveal: false,
             left: LeftTab::default(),
             right: RightTab::default(),
             advanced: false,
@@ -108,6 +111,15 @@ impl Default for Desk {
 }
 
 impl Desk {
+    /// Selects a bubble, here and in the table.
+    pub fn select(&mut self, bubble: Option<BubbleKey>) {
+        self.selected = bubble;
+        self.reveal = bubble.is_some();
+        if bubble.is_some() {
+            self.right = RightTab::Bubbles;
+        }
+    }
+
     /// Says something in passing.
     pub fn say(&mut self, text: impl Into<String>) {
         self.toasts.push(Toast { text: text.into(), alarm: false, born: Instant::now() });
@@ -132,7 +144,8 @@ impl Desk {
     pub fn choices(&self, pane: usize) -> Choices {
         Choices {
             layers: self.layers,
-            cut: (self.layers & theme::CUT != 0).then_some(self.cut),
+            // What stands in front of a slice would hide it.
+            cut: (self.layers & (theme::CUT | theme::SLICE_LAYERS) != 0).then_some(self.cut),
             slice: self.cut,
             selected: self.selected.filter(|(of, _)| *of == pane).map(|(_, id)| id),
             dark: self.dark,

@@ -1,12 +1,14 @@
-//! Bubbles as entities: spawned, updated and despawned by diffing against the newest snapshot.
+//! Bubbles and tiles as entities: spawned, updated and despawned by diffing against the newest snapshot.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bevy::ecs::component::Mutable;
+use bevy::ecs::system::SystemParam;
 use bevy::prelude::*;
 
 use super::action::BubbleKey;
-use crate::runner::Snapshot;
+use crate::runner::{Snapshot, TileView};
 use crate::sim::BubbleReport;
 
 /// Moments a history holds before every other one is dropped.
@@ -72,10 +74,117 @@ impl History {
     }
 }
 
-/// Which entity stands for which bubble.
+/// A tile of one of the simulations.
+#[derive(Component, Clone, Debug, PartialEq)]
+pub struct Tile {
+    /// Which pane's.
+    pub pane: usize,
+    /// As it was last seen.
+    pub view: TileView,
+}
+
+/// Something with a number: the entity for it stays as long as the number does.
+trait Numbered: Component<Mutability = Mutable> + Sized {
+    /// What a snapshot says of it.
+    type Report;
+
+    /// Its number.
+    fn id(report: &Self::Report) -> u64;
+
+    /// Seen for the first time.
+    fn born(pane: usize, snapshot: &Snapshot, report: &Self::Report) -> Self;
+
+    /// Seen again.
+    fn update(&mut self, snapshot: &Snapshot, report: &Self::Report);
+}
+
+impl Numbered for Bubble {
+    type Report = BubbleReport;
+
+    fn id(report: &BubbleReport) -> u64 {
+        report.id
+    }
+
+    fn born(pane: usize, snapshot: &Snapshot, report: &BubbleReport) -> Self {
+        let mut bubble = Bubble { pane, report: report.clone(), history: History::default(), trapped: false };
+        bubble.update(snapshot, report);
+        bubble
+    }
+
+    fn update(&mut self, snapshot: &Snapshot, report: &BubbleReport) {
+        self.report = report.clone();
+        self.trapped = snapshot.is_trapped(report);
+        self.history.push([snapshot.report.time, report.volume, report.pressure]);
+    }
+}
+
+impl Numbered for Tile {
+    type Report = TileView;
+
+    fn id(view: &TileView) -> u64 {
+        view.id
+    }
+
+    fn born(pane: usize, _: &Snapshot, view: &TileView) -> Self {
+        Tile { pane, view: view.clone() }
+    }
+
+    fn update(&mut self, _: &Snapshot, view: &TileView) {
+        if self.view != *view {
+            self.view = view.clone();
+        }
+    }
+}
+
+/// Entities by their panes and numbers.
+#[derive(Default, Debug)]
+struct Roll(HashMap<(usize, u64), Entity>);
+
+impl Roll {
+    /// Brings a pane's entities in line with what a snapshot says.
+    fn follow<T: Numbered>(
+        &mut self,
+        pane: usize,
+        snapshot: &Snapshot,
+        reports: &[T::Report],
+        commands: &mut Commands,
+        known: &mut Query<&mut T>,
+    ) {
+        let alive: HashMap<u64, &T::Report> = reports.iter().map(|report| (T::id(report), report)).collect();
+        self.keep(commands, |(of, id)| of != pane || alive.contains_key(&id));
+        for (id, report) in alive {
+            match self.0.get(&(pane, id)) {
+                // An entity spawned a moment ago is not in the query yet; the next snapshot finds it.
+                Some(&entity) => {
+                    if let Ok(mut one) = known.get_mut(entity) {
+                        one.update(snapshot, report);
+                    }
+                }
+                None => {
+                    let entity = commands.spawn(T::born(pane, snapshot, report)).id();
+                    self.0.insert((pane, id), entity);
+                }
+            }
+        }
+    }
+
+    /// Despawns all but those that stay.
+    fn keep(&mut self, commands: &mut Commands, stays: impl Fn((usize, u64)) -> bool) {
+        self.0.retain(|&key, entity| {
+            let stays = stays(key);
+            if !stays {
+                commands.entity(*entity).despawn();
+            }
+            stays
+        });
+    }
+}
+
+/// Which entity stands for which bubble and which tile.
 #[derive(Resource, Default, Debug)]
 pub struct Registry {
-    bubbles: HashMap<BubbleKey, Entity>,
+    bubbles: Roll,
+    tiles: Roll,
     liquids: HashMap<usize, Entity>,
     runs: HashMap<usize, u64>,
 }
@@ -83,85 +192,60 @@ pub struct Registry {
 impl Registry {
     /// The entity of a bubble.
     pub fn bubble(&self, key: BubbleKey) -> Option<Entity> {
-        self.bubbles.get(&key).copied()
+        self.bubbles.0.get(&key).copied()
     }
 
-    /// How many bubbles there are.
-    pub fn len(&self) -> usize {
-        self.bubbles.len()
+    /// The entity of a tile, by pane and number.
+    pub fn tile(&self, key: (usize, u64)) -> Option<Entity> {
+        self.tiles.0.get(&key).copied()
     }
 
-    /// Whether there is no bubble.
-    pub fn is_empty(&self) -> bool {
-        self.bubbles.is_empty()
+    /// How many bubbles and tiles there are.
+    pub fn counts(&self) -> [usize; 2] {
+        [self.bubbles.0.len(), self.tiles.0.len()]
     }
 
+    /// Takes a pane's bubbles and tiles away.
+    fn forget(&mut self, pane: usize, commands: &mut Commands) {
+        for roll in [&mut self.bubbles, &mut self.tiles] {
+            roll.keep(commands, |(of, _)| of != pane);
+        }
+    }
+}
+
+/// The entities, and what it takes to change them.
+#[derive(SystemParam)]
+pub struct Crowd<'w, 's> {
+    registry: ResMut<'w, Registry>,
+    commands: Commands<'w, 's>,
+    bubbles: Query<'w, 's, &'static mut Bubble>,
+    tiles: Query<'w, 's, &'static mut Tile>,
+}
+
+impl Crowd<'_, '_> {
     /// Brings a pane's entities in line with its newest snapshot.
-    pub fn sync(
-        &mut self,
-        pane: usize,
-        snapshot: &Arc<Snapshot>,
-        commands: &mut Commands,
-        bubbles: &mut Query<&mut Bubble>,
-    ) {
-        if self.runs.insert(pane, snapshot.run) != Some(snapshot.run) {
+    pub fn sync(&mut self, pane: usize, snapshot: &Arc<Snapshot>) {
+        let Crowd { registry, commands, bubbles, tiles } = self;
+        let registry = &mut **registry;
+        if registry.runs.insert(pane, snapshot.run) != Some(snapshot.run) {
             // Numbers start again with every run: the same one means another bubble.
-            self.forget(pane, commands);
+            registry.forget(pane, commands);
         }
         let liquid = Liquid { pane, snapshot: Arc::clone(snapshot) };
-        match self.liquids.get(&pane) {
+        match registry.liquids.get(&pane) {
             Some(&entity) => drop(commands.entity(entity).insert(liquid)),
-            None => drop(self.liquids.insert(pane, commands.spawn(liquid).id())),
+            None => drop(registry.liquids.insert(pane, commands.spawn(liquid).id())),
         }
-        let time = snapshot.report.time;
-        let alive: HashMap<u64, &BubbleReport> =
-            snapshot.report.bubbles.iter().map(|report| (report.id, report)).collect();
-        self.bubbles.retain(|&(of, id), entity| {
-            let stays = of != pane || alive.contains_key(&id);
-            if !stays {
-                commands.entity(*entity).despawn();
-            }
-            stays
-        });
-        for (&id, &report) in &alive {
-            let moment = [time, report.volume, report.pressure];
-            match self.bubbles.get(&(pane, id)) {
-                // An entity spawned a moment ago is not in the query yet; the next snapshot finds it.
-                Some(&entity) => {
-                    if let Ok(mut bubble) = bubbles.get_mut(entity) {
-                        bubble.report = report.clone();
-                        bubble.trapped = snapshot.is_trapped(report);
-                        bubble.history.push(moment);
-                    }
-                }
-                None => {
-                    let mut history = History::default();
-                    history.push(moment);
-                    let entity = {
-                        let trapped = snapshot.is_trapped(report);
-                        commands.spawn(Bubble { pane, report: report.clone(), history, trapped }).id()
-                    };
-                    self.bubbles.insert((pane, id), entity);
-                }
-            }
-        }
-    }
-
-    /// Takes a pane's bubbles away.
-    pub fn forget(&mut self, pane: usize, commands: &mut Commands) {
-        self.bubbles.retain(|&(of, _), entity| {
-            if of == pane {
-                commands.entity(*entity).despawn();
-            }
-            of != pane
-        });
+        registry.bubbles.follow(pane, snapshot, &snapshot.report.bubbles, commands, bubbles);
+        registry.tiles.follow(pane, snapshot, &snapshot.tiles, commands, tiles);
     }
 
     /// Takes everything of a pane away.
-    pub fn close(&mut self, pane: usize, commands: &mut Commands) {
-        self.forget(pane, commands);
-        self.runs.remove(&pane);
-        if let Some(entity) = self.liquids.remove(&pane) {
+    pub fn close(&mut self, pane: usize) {
+        let Crowd { registry, commands, .. } = self;
+        registry.forget(pane, commands);
+        registry.runs.remove(&pane);
+        if let Some(entity) = registry.liquids.remove(&pane) {
             commands.entity(entity).despawn();
         }
     }

@@ -1,6 +1,6 @@
 //! The viewer: a window on running simulations, and the same pictures without one.
 //!
-//! * `session`: the simulations behind the panes. * `entities`: bubbles as entities. * `stage`: the pictures.
+//! * `session`: the simulations behind the panes. * `entities`: bubbles and tiles as entities. * `stage`: the pictures.
 //! * `panels`: everything around them, as plain functions. * `act`: what keys and clicks do.
 
 mod act;
@@ -11,6 +11,7 @@ mod entities;
 mod measure;
 mod offscreen;
 mod panels;
+mod pick;
 mod session;
 mod stage;
 mod surroundings;
@@ -20,7 +21,7 @@ mod theme;
 mod window;
 
 pub use desk::Desk;
-pub use entities::{Bubble, History, Liquid, Registry};
+pub use entities::{Bubble, History, Liquid, Registry, Tile};
 pub use offscreen::{Shoot, ShootError, Studio};
 pub use session::Opening;
 pub use surroundings::{Missing, find_adapter};
@@ -34,6 +35,11 @@ pub fn default_scene() -> &'static str {
     const FAVOURITE: &str = "water_cooler_2d";
     let known = library().iter().map(|scene| scene.name);
     known.clone().find(|name| *name == FAVOURITE).or(known.clone().next()).unwrap_or(FAVOURITE)
+}
+
+/// The names of the layers as the command line spells them, and their bits.
+pub fn layer_names() -> impl Iterator<Item = (String, u32)> {
+    theme::LAYERS.iter().map(|layer| (layer.name.to_lowercase().replace(' ', "-"), layer.bit))
 }
 
 /// The models that are compared when none are asked for: the free surface and what follows it.

@@ -23,7 +23,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::app::ViewerPlugin;
 use super::desk::Desk;
-use super::entities::{Bubble, Registry};
+use super::entities::Crowd;
 use super::session::{Panes, Shown};
 use super::surroundings::Missing;
 use super::window::plugins;
@@ -136,10 +136,10 @@ impl Studio {
             shown.take(Arc::clone(snapshot));
             shown.phase = Phase::Paused;
         }
-        let mut state = SystemState::<(ResMut<Registry>, Commands, Query<&mut Bubble>)>::new(world);
+        let mut state = SystemState::<Crowd>::new(world);
         for (pane, snapshot) in snapshots.iter().enumerate() {
-            if let Ok((mut registry, mut commands, mut bubbles)) = state.get_mut(world) {
-                registry.sync(pane, snapshot, &mut commands, &mut bubbles);
+            if let Ok(mut crowd) = state.get_mut(world) {
+                crowd.sync(pane, snapshot);
             }
             state.apply(world);
         }

@@ -1,4 +1,4 @@
-//! What the machine offers: a display, something to draw with.
+//! What the machine offers: a display, something to draw with, memory.
 
 use std::path::Path;
 
@@ -53,5 +53,20 @@ pub fn find_adapter() -> Result<(), Missing> {
     match bevy::tasks::block_on(instance.request_adapter(&options)) {
         Ok(_) => Ok(()),
         Err(_) => Err(Missing::Adapter),
+    }
+}
+
+/// Asks the allocator to give large pieces of memory back as soon as nobody needs them. Scenes come and go in a window;
+/// otherwise it would hold on to what the largest of them took, several times over.
+pub fn give_memory_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        const LARGE: libc::c_int = 512 << 10;
+        const SPARE: libc::c_int = 8 << 20;
+        // SAFETY: these calls only set numbers of the allocator, which takes its own lock for it. A refusal does no harm.
+        unsafe {
+            libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
+            libc::mallopt(libc::M_TRIM_THRESHOLD, SPARE);
+        }
     }
 }

@@ -28,15 +28,17 @@ pub const PRESSURE: u32 = 32;
 pub const DIVERGENCE: u32 = 64;
 /// Bit of the cut.
 pub const CUT: u32 = 256;
+/// Bit of the tiles.
+pub const TILES: u32 = 512;
 /// Bit of the bubbles' labels.
 pub const OUTLINES: u32 = 2;
 /// Layers drawn on a slice in 3D.
-pub const SLICE_LAYERS: u32 = 4 | PRESSURE | DIVERGENCE | 128;
+pub const SLICE_LAYERS: u32 = 4 | PRESSURE | DIVERGENCE | 128 | TILES;
 /// What is on at the start.
 pub const FIRST_LAYERS: u32 = 1 | OUTLINES;
 
-/// All layers, in the order of their keys 1 to 9.
-pub const LAYERS: [Layer; 9] = [
+/// All layers, in the order of their keys 1 to 9 and 0.
+pub const LAYERS: [Layer; 10] = [
     Layer {
         bit: 1,
         name: "Bubble colours",
@@ -54,7 +56,7 @@ pub const LAYERS: [Layer; 9] = [
         hint: "The particles that carry the liquid; warm colours are fast.",
     },
     Layer { bit: ARROWS, name: "Velocity", hint: "Arrows along the flow." },
-    Layer { bit: PRESSURE, name: "Pressure", hint: "Pressure in the liquid, on a slice in 3D." },
+    Layer { bit: PRESSURE, name: "Pressure", hint: "Pressure in the liquid; on a cut in 3D." },
     Layer { bit: DIVERGENCE, name: "Divergence", hint: "Where the liquid expands (red) or shrinks (blue)." },
     Layer { bit: 128, name: "Grid", hint: "Lines between cells, when they are large enough to see." },
     Layer {
@@ -62,7 +64,13 @@ pub const LAYERS: [Layer; 9] = [
         name: "Cutaway",
         hint: "Takes the front of a 3D scene away; drag the slider or use Q and E.",
     },
+    Layer { bit: TILES, name: "Tiles", hint: "Boxes of deep liquid that the solver moves as one." },
 ];
+
+/// The key of a layer, given by its place among the [`LAYERS`].
+pub fn layer_key(place: usize) -> usize {
+    (place + 1) % 10
+}
 
 /// What a model is called on screen.
 pub fn model_title(model: Model) -> String {

@@ -10,7 +10,7 @@ use super::app::{ViewerPlugin, ViewerSystems};
 use super::desk::Desk;
 use super::measure::{Measurement, measure};
 use super::session::{Opening, Session};
-use super::surroundings::{Missing, find_adapter, find_display};
+use super::surroundings::{Missing, find_adapter, find_display, give_memory_back};
 
 /// Why the viewer did not open.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +30,7 @@ pub enum ViewError {
 pub fn view(opening: &Opening, measure_seconds: Option<f64>) -> Result<(), ViewError> {
     find_display()?;
     find_adapter()?;
+    give_memory_back();
     // The simulations start while the window opens.
     let (session, panes) = Session::open(opening)?;
     let mut app = App::new();

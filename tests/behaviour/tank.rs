@@ -1,10 +1,10 @@
 //! A grid with walls and fields set by hand, for tests of single stages.
 
-use glug::geometry::{Boundary, Label, Settled, Solid, Walls, label_cells};
+use glug::geometry::{Boundary, Label, Motion, Move, Settled, Shape, Solid, Walls, label_cells};
 use glug::grid::{Blocks, Field, Grid, SIDE, block_cells};
 use glug::linear::SolverParams;
 use glug::liquid::FaceMask;
-use glug::math::{Vector, unflatten};
+use glug::math::{Vector, hash_unit, mix, unflatten};
 use glug::pressure::{self, FREE, Problem, Projection, Roles, Solved};
 
 /// Everything a projection needs, on a grid whose blocks are all active.
@@ -66,6 +66,30 @@ impl<const D: usize> Tank<D> {
             guess: Vec::new(),
             blocks,
         }
+    }
+
+    /// A tube along x of that many cells and 10 across, closed on the left by a piston that glides along it. The
+    /// piston's face lies between grid lines, and leans if there is a slope.
+    pub fn with_piston(length: usize, slope: f64, speed: f64) -> Self {
+        let mut cells = [10; D];
+        cells[0] = length;
+        let velocity = Vector::from_fn(|axis, _| if axis == 0 { speed } else { 0.0 });
+        let glide = Move::Glide { velocity, from: 0.0, until: 9.0 };
+        let mut normal = Vector::<D>::zeros();
+        (normal[0], normal[1]) = (1.0, slope);
+        let mut face = Vector::<D>::repeat(0.25);
+        face[0] = 0.513;
+        let piston = Solid::new("piston", Shape::half_space(face, normal), Motion::new(vec![glide]));
+        Tank::new(cells, 0.05, vec![piston])
+    }
+
+    /// What flows along x through the faces of a section, in cell faces times m/s.
+    pub fn flux(&self, section: i32) -> f64 {
+        let faces = self.faces().into_iter();
+        faces
+            .filter(|face| face.axis == 0 && face.cell[0] == section && self.is_valid(face))
+            .map(|face| self.open(&face) * self.velocity[0][face.index] as f64)
+            .sum()
     }
 
     /// All stored cells with their index in fields.
@@ -206,4 +230,10 @@ impl<const D: usize> Tank<D> {
     pub fn liquid(&self) -> Vec<([i32; D], usize)> {
         self.cells().into_iter().filter(|&(_, index)| self.label(index) == Label::Liquid).collect()
     }
+}
+
+/// A velocity that knows nothing of its neighbours.
+pub fn noise<const D: usize>(x: &Vector<D>, axis: usize) -> f64 {
+    let key = x.iter().fold(axis as u64, |key, x| mix(key ^ x.to_bits()));
+    hash_unit(key) as f64 - 0.5
 }

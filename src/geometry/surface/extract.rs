@@ -86,10 +86,12 @@ impl<const D: usize> Units<D> {
     fn find(lattice: &Lattice<'_, D>) -> Self {
         let grid = lattice.blocks.grid();
         let counts = grid.blocks();
+        // Blocks that hold cells of the domain. Beyond them the lattice repeats the outermost cells.
+        let last = grid.block_of(grid.cells.map(|cells| cells as i32 - 1));
         let index = |coords: [i32; D]| {
-            (0..D).rev().fold(0, |index, axis| {
-                index * counts[axis] + coords[axis].clamp(0, counts[axis] as i32 - 1) as usize
-            })
+            (0..D)
+                .rev()
+                .fold(0, |index, axis| index * counts[axis] + coords[axis].clamp(0, last[axis]) as usize)
         };
         let mut contents = vec![Content::Air; counts.iter().product()];
         let slots = lattice.blocks.slots().as_slice();
@@ -97,7 +99,7 @@ impl<const D: usize> Units<D> {
             slots.par_iter().with_min_len(16).map(|&slot| lattice.content(slot as usize)).collect();
         for (&slot, content) in slots.iter().zip(found) {
             let coords = lattice.blocks.coords(slot as usize);
-            if (0..D).all(|axis| (0..counts[axis] as i32).contains(&coords[axis])) {
+            if (0..D).all(|axis| (0..=last[axis]).contains(&coords[axis])) {
                 contents[index(coords)] = content;
             }
         }
@@ -106,11 +108,8 @@ impl<const D: usize> Units<D> {
             let first = grid.first_cell(unit);
             let at_wall =
                 (0..D).any(|axis| first[axis] < 0 || first[axis] + SIDE as i32 >= grid.cells[axis] as i32);
-            // The layer at a wall repeats the domain's last cells; when it begins a block, those are in the block before.
-            let last = grid.block_of(grid.cells.map(|cells| cells as i32 - 1));
             let above = |corner: usize| {
-                let coords =
-                    std::array::from_fn(|axis| (unit[axis] + (corner >> axis & 1) as i32).min(last[axis]));
+                let coords = std::array::from_fn(|axis| unit[axis] + (corner >> axis & 1) as i32);
                 contents[index(coords)]
             };
             let other = if at_wall { Content::Air } else { above(0) };

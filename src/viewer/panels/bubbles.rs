@@ -10,7 +10,7 @@ use crate::viewer::desk::Desk;
 use crate::viewer::theme;
 
 /// All bubbles, those trapped first; a click selects one here and in the picture.
-pub fn bubbles_ui(ui: &mut egui::Ui, desk: &Desk, data: &Data, actions: &mut Vec<Action>) {
+pub fn bubbles_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<Action>) {
     if data.bubbles.is_empty() {
         ui.weak("No bubbles here. Trapped air appears in this list with a number, a colour and its volume.");
         return;
@@ -20,12 +20,16 @@ pub fn bubbles_ui(ui: &mut egui::Ui, desk: &Desk, data: &Data, actions: &mut Vec
         let order = |row: &BubbleRow| (!row.trapped, row.key.0);
         order(a).cmp(&order(b)).then(b.report.volume.total_cmp(&a.report.volume))
     });
-    let chosen = rows.iter().find(|row| Some(row.key) == desk.selected).copied();
+    let place = rows.iter().position(|row| Some(row.key) == desk.selected);
+    let chosen = place.map(|place| rows[place]);
+    let reveal = place.filter(|_| std::mem::take(&mut desk.reveal));
     let plots = if chosen.is_some() { 290.0 } else { 0.0 };
     let height = (ui.available_height() - plots).max(80.0);
     let dimension = data.eye.dimension;
     let two = data.panes.len() > 1;
     ui.push_id("bubble table", |ui| {
+        // Text that can be marked would keep clicks from its row.
+        ui.style_mut().interaction.selectable_labels = false;
         let table = TableBuilder::new(ui)
             .striped(true)
             .sense(Sense::click())
@@ -35,6 +39,10 @@ pub fn bubbles_ui(ui: &mut egui::Ui, desk: &Desk, data: &Data, actions: &mut Vec
             .column(Column::auto().at_least(64.0))
             .column(Column::auto().at_least(58.0))
             .column(Column::remainder());
+        let table = match reveal {
+            Some(row) => table.scroll_to_row(row, None),
+            None => table,
+        };
         let table = table.header(18.0, |mut header| {
             for (name, hint) in [
                 ("bubble", "Its number, for as long as it lives"),
@@ -53,8 +61,10 @@ pub fn bubbles_ui(ui: &mut egui::Ui, desk: &Desk, data: &Data, actions: &mut Vec
                 line.set_selected(desk.selected == Some(row.key));
                 line.col(|ui| {
                     let side = if two { ["L", "R"][row.key.0.min(1)] } else { "" };
-                    ui.label(RichText::new("●").color(theme::bubble_colour(row.key.1)));
-                    ui.label(format!("{side}{}", row.key.1));
+                    ui.horizontal(|ui| {
+                        dot_ui(ui, theme::bubble_colour(row.key.1), 4.0);
+                        ui.label(format!("{side}{}", row.key.1));
+                    });
                 });
                 line.col(|ui| {
                     let words = if row.report.open {
@@ -86,18 +96,28 @@ pub fn bubbles_ui(ui: &mut egui::Ui, desk: &Desk, data: &Data, actions: &mut Vec
     }
 }
 
+/// A bubble's colour; the font has no sign for it.
+fn dot_ui(ui: &mut egui::Ui, colour: egui::Color32, radius: f32) {
+    let (rect, _) = ui.allocate_exact_size(egui::Vec2::splat(2.0 * radius + 2.0), Sense::hover());
+    ui.painter().circle_filled(rect.center(), radius, colour);
+}
+
 fn chosen_ui(ui: &mut egui::Ui, row: &BubbleRow, dimension: usize) {
     let report = &row.report;
     ui.separator();
     ui.horizontal(|ui| {
-        ui.label(RichText::new("●").color(theme::bubble_colour(row.key.1)).size(16.0));
+        dot_ui(ui, theme::bubble_colour(row.key.1), 6.0);
         ui.label(RichText::new(format!("Bubble {}", row.key.1)).strong());
         let speed = report.velocity.iter().map(|v| v * v).sum::<f64>().sqrt();
         ui.weak(format!("{speed:.2} m/s"));
         ui.weak(if report.constrained { "volume kept" } else { "free to collapse" });
     });
     let colour = theme::bubble_colour(row.key.1);
-    let (scale, unit) = if dimension == 2 { (1e4, "cm²") } else { (1e6, "ml") };
+    let (scale, unit) = match dimension {
+        2 => (1e4, "cm²"),
+        _ if report.volume < 1e-3 => (1e6, "ml"),
+        _ => (1e3, "l"),
+    };
     plot_ui(ui, ("volume", row.key), unit, row, 1, scale, colour, Some(report.rest_volume * scale));
     plot_ui(ui, ("pressure", row.key), "Pa", row, 2, 1.0, colour, None);
 }

@@ -21,8 +21,8 @@ const KEYS: [(&str, &str); 14] = [
     ("F12", "save a picture of the window"),
 ];
 
-/// The sheet; closes with its button, `H`, `?` or Escape.
-pub fn help_ui(ctx: &egui::Context, open: &mut bool) {
+/// The sheet; closes with its button, `H`, `?` or Escape. Says how to show tiles where there are any.
+pub fn help_ui(ctx: &egui::Context, open: &mut bool, tiles: bool) {
     egui::Window::new("Keys")
         .open(open)
         .collapsible(false)
@@ -30,8 +30,9 @@ pub fn help_ui(ctx: &egui::Context, open: &mut bool) {
         .anchor(egui::Align2::CENTER_CENTER, egui::Vec2::ZERO)
         .show(ctx, |ui| {
             egui::Grid::new("keys").num_columns(4).spacing([14.0, 5.0]).show(ui, |ui| {
-                let layers =
-                    theme::LAYERS.iter().enumerate().map(|(k, layer)| (format!("{}", k + 1), layer.name));
+                let layers = theme::LAYERS.iter().enumerate();
+                let layers = layers.filter(|(_, layer)| tiles || layer.bit != theme::TILES);
+                let layers = layers.map(|(k, layer)| (theme::layer_key(k).to_string(), layer.name));
                 let mut layers = layers.map(Some).chain(std::iter::repeat(None));
                 for (key, meaning) in KEYS {
                     ui.label(RichText::new(key).monospace().strong());

@@ -2,18 +2,34 @@
 
 use bevy_egui::egui::{self, Key};
 
-use super::Action;
+use super::{Action, Data};
 use crate::viewer::desk::Desk;
 use crate::viewer::theme;
 
-const DIGITS: [Key; 9] =
-    [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6, Key::Num7, Key::Num8, Key::Num9];
+const DIGITS: [Key; 10] = [
+    Key::Num1,
+    Key::Num2,
+    Key::Num3,
+    Key::Num4,
+    Key::Num5,
+    Key::Num6,
+    Key::Num7,
+    Key::Num8,
+    Key::Num9,
+    Key::Num0,
+];
 
 /// What the keys pressed since the last frame ask for; nothing while text is being typed.
-pub fn key_actions(ctx: &egui::Context, desk: &Desk) -> Vec<Action> {
-    if ctx.egui_wants_keyboard_input() {
+pub fn key_actions(ctx: &egui::Context, desk: &Desk, data: &Data) -> Vec<Action> {
+    if ctx.text_edit_focused() {
         return Vec::new();
     }
+    // A button that was clicked, or that Tab went to, would take Space for itself and keep all other keys from us.
+    ctx.memory_mut(|memory| {
+        if let Some(widget) = memory.focused() {
+            memory.surrender_focus(widget);
+        }
+    });
     let mut actions = Vec::new();
     ctx.input_mut(|input| {
         // Keys with a modifier belong to someone else, but `?` needs shift on most keyboards.
@@ -42,7 +58,7 @@ pub fn key_actions(ctx: &egui::Context, desk: &Desk) -> Vec<Action> {
             }
         }
         for (key, layer) in DIGITS.into_iter().zip(theme::LAYERS) {
-            if pressed(key) {
+            if pressed(key) && (layer.bit != theme::TILES || data.has_tiles()) {
                 actions.push(Action::Layer(layer.bit));
             }
         }

@@ -10,12 +10,12 @@ use crate::viewer::theme;
 pub fn layers_ui(ui: &mut egui::Ui, desk: &Desk, data: &Data, actions: &mut Vec<Action>) {
     let space = data.eye.dimension == 3;
     for (index, layer) in theme::LAYERS.iter().enumerate() {
-        if layer.bit == theme::CUT && !space {
+        if (layer.bit == theme::CUT && !space) || (layer.bit == theme::TILES && !data.has_tiles()) {
             continue;
         }
         let mut on = desk.layers & layer.bit != 0;
         ui.horizontal(|ui| {
-            ui.weak(format!("{}", index + 1));
+            ui.weak(theme::layer_key(index).to_string());
             if ui.checkbox(&mut on, layer.name).on_hover_text(layer.hint).changed() {
                 actions.push(Action::Layer(layer.bit));
             }

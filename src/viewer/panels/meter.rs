@@ -5,11 +5,12 @@ use bevy_egui::egui::{self, Color32, RichText, Sense, Stroke};
 use crate::viewer::session::Shown;
 use crate::viewer::theme;
 
-/// A volume in words: litres in space, square centimetres in the plane.
+/// A volume in words: litres or cubic metres in space, square centimetres in the plane.
 pub fn volume_text(volume: f64, dimension: usize) -> String {
     let (value, unit) = match dimension {
         2 => (volume * 1e4, "cm²"),
         _ if volume < 1e-3 => (volume * 1e6, "ml"),
+        _ if volume >= 10.0 => (volume, "m³"),
         _ => (volume * 1e3, "l"),
     };
     match value.abs() {
@@ -95,6 +96,7 @@ mod tests {
         assert_eq!(volume_text(0.0123, 2), "123 cm²");
         assert_eq!(volume_text(0.0005, 3), "500 ml");
         assert_eq!(volume_text(0.0123, 3), "12.3 l");
+        assert_eq!(volume_text(112.8, 3), "113 m³");
         assert_eq!(drift_text(1.01, 1.0), "+1.00 %");
         assert_eq!(drift_text(0.9999999, 1.0), "+0.00 %");
         assert_eq!(drift_text(1.0, 0.0), "");

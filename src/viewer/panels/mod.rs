@@ -65,6 +65,14 @@ pub struct Data<'a> {
     pub frame_seconds: f32,
 }
 
+impl Data<'_> {
+    /// Whether any simulation has tiles to show.
+    fn has_tiles(&self) -> bool {
+        let mut snapshots = self.panes.iter().filter_map(|pane| pane.snapshot.as_ref());
+        snapshots.any(|snapshot| !snapshot.tiles.is_empty())
+    }
+}
+
 /// Draws everything; says what should be done.
 pub fn show(ui: &mut egui::Ui, desk: &mut Desk, data: &Data) -> Vec<Action> {
     let mut actions = Vec::new();
@@ -96,7 +104,7 @@ pub fn show(ui: &mut egui::Ui, desk: &mut Desk, data: &Data) -> Vec<Action> {
     picture::pictures_ui(ui, desk, data, &mut actions);
     toasts::toasts_ui(ui.ctx(), desk, &mut actions);
     if desk.help {
-        help::help_ui(ui.ctx(), &mut desk.help);
+        help::help_ui(ui.ctx(), &mut desk.help, data.has_tiles());
     }
     actions
 }

@@ -4,7 +4,7 @@ use bevy::prelude::{Rect as Area, Vec2, Vec3};
 use bevy_egui::egui::{self, Align2, Color32, CornerRadius, FontId, Pos2, Rect, Sense, Stroke, vec2};
 
 use super::meter::{meters_ui, volume_text};
-use super::{Action, BubbleRow, Data};
+use super::{Action, BubbleKey, BubbleRow, Data};
 use crate::runner::{Phase, Snapshot};
 use crate::viewer::desk::Desk;
 use crate::viewer::session::Shown;
@@ -76,23 +76,25 @@ fn picture_ui(
         return;
     }
     let response = ui.interact(rect, ui.id().with(("picture", pane)), Sense::click_and_drag());
-    mouse(ui, &response, rect, pane, data, actions);
     let painter = ui.painter().with_clip_rect(rect);
+    let mut labelled = Vec::new();
     if let Some(snapshot) = &shown.snapshot {
         if desk.layers & theme::OUTLINES != 0 {
-            labels(&painter, rect, pane, snapshot, desk, data);
+            labelled = labels(&painter, rect, pane, snapshot, desk, data);
         }
         legend(&painter, rect, snapshot, desk);
     }
+    mouse(ui, &response, rect, pane, &labelled, data, actions);
     caption(&painter, rect, shown, desk, data);
 }
 
-/// Drags turn or shift the view, scrolling zooms, a click selects.
+/// Drags turn or shift the view, scrolling zooms, a click selects a bubble by its label or itself.
 fn mouse(
     ui: &egui::Ui,
     response: &egui::Response,
     rect: Rect,
     pane: usize,
+    labelled: &[(Rect, BubbleKey)],
     data: &Data,
     actions: &mut Vec<Action>,
 ) {
@@ -117,18 +119,36 @@ fn mouse(
     if response.double_clicked() {
         actions.push(Action::FrameAll);
     } else if let Some(at) = response.interact_pointer_pos().filter(|_| response.clicked()) {
-        actions.push(Action::Pick(pane, share(at)));
+        // The last drawn label lies on top.
+        let label = labelled.iter().rfind(|(label, _)| label.contains(at));
+        actions.push(match label {
+            Some((_, bubble)) => Action::Select(Some(*bubble)),
+            None => Action::Pick(pane, share(at)),
+        });
     }
 }
 
-/// Number and volume beside the largest bubbles.
-fn labels(painter: &egui::Painter, rect: Rect, pane: usize, snapshot: &Snapshot, desk: &Desk, data: &Data) {
+/// Number and volume beside the selected bubble and the largest ones; returns where.
+fn labels(
+    painter: &egui::Painter,
+    rect: Rect,
+    pane: usize,
+    snapshot: &Snapshot,
+    desk: &Desk,
+    data: &Data,
+) -> Vec<(Rect, BubbleKey)> {
+    let mut places = Vec::new();
     let mut rows: Vec<&BubbleRow> =
         data.bubbles.iter().filter(|row| row.key.0 == pane && row.trapped).collect();
-    rows.sort_by(|a, b| b.report.volume.total_cmp(&a.report.volume));
+    rows.sort_by(|a, b| {
+        let chosen = |row: &BubbleRow| desk.selected == Some(row.key);
+        chosen(b).cmp(&chosen(a)).then(b.report.volume.total_cmp(&a.report.volume))
+    });
     let least = LABEL_SHARE * snapshot.trapped_air()[0];
     let aspect = rect.width() / rect.height().max(1.0);
-    for row in rows.into_iter().take(LABELS) {
+    rows.truncate(LABELS);
+    // The first is the most important one: it is drawn last, over the others.
+    for row in rows.into_iter().rev() {
         let chosen = desk.selected == Some(row.key);
         if row.report.volume < least && !chosen {
             continue;
@@ -152,7 +172,9 @@ fn labels(painter: &egui::Painter, rect: Rect, pane: usize, snapshot: &Snapshot,
         let stroke = Stroke::new(width, theme::bubble_colour(row.key.1));
         painter.rect_stroke(back, 6.0, stroke, egui::StrokeKind::Inside);
         painter.galley(back.center() - galley.size() / 2.0, galley, ink);
+        places.push((back, row.key));
     }
+    places
 }
 
 /// The scale of the field that is shown.

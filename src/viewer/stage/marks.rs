@@ -29,14 +29,15 @@ impl Marks {
             .with_inserted_attribute(Mesh::ATTRIBUTE_UV_0, self.codes)
     }
 
-    /// The particles of a snapshot.
-    pub fn particles(snapshot: &Snapshot) -> Self {
+    /// The particles of a snapshot, but for those in front of a cut at that many metres.
+    pub fn particles(snapshot: &Snapshot, cut: Option<f32>) -> Self {
         let Some(motes) = &snapshot.motes else { return Marks::default() };
         let mut marks = Marks::default();
         marks.positions.reserve_exact(3 * motes.len());
         marks.codes.reserve_exact(3 * motes.len());
         let lift = lift(snapshot);
-        for &[x, y, z, speed] in motes {
+        let cut = cut.unwrap_or(f32::MAX);
+        for &[x, y, z, speed] in motes.iter().filter(|mote| mote[2] <= cut) {
             let share = speed / snapshot.stage.speed;
             for corner in 0..3 {
                 marks.positions.push([x, y, z + lift]);

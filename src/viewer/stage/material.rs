@@ -6,11 +6,10 @@ use bevy::prelude::*;
 use bevy::render::render_resource::{
     AsBindGroup, CompareFunction, Face, RenderPipelineDescriptor, ShaderType, SpecializedMeshPipelineError,
 };
-use bevy::shader::{ShaderRef, load_shader_library};
+use bevy::shader::{ShaderDefVal, ShaderRef, load_shader_library};
 
 /// What a thing on the stage is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
 pub enum Part {
     /// The whole picture of a 2D scene.
     Flat,
@@ -26,6 +25,12 @@ pub enum Part {
     Solid,
     /// Containers and tank walls.
     Glass,
+    /// Tiles of the liquid.
+    Tiles,
+    /// Edges of the tank behind the liquid.
+    FarEdge,
+    /// Edges of the tank in front of the liquid: drawn after it, or it would bend them like those behind.
+    NearEdge,
 }
 
 impl Part {
@@ -38,8 +43,23 @@ impl Part {
             Part::Ground => "GROUND",
             Part::Solid => "SOLID",
             Part::Glass => "GLASS",
+            Part::Tiles => "TILES",
+            Part::FarEdge => "FAR_EDGE",
+            Part::NearEdge => "NEAR_EDGE",
         }
     }
+}
+
+/// What pipelines differ by.
+///
+/// The steps are part of the program, not one of its numbers: software Vulkan takes a number that bounds a loop for a
+/// reason to compile the program anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Kind {
+    /// What it draws.
+    pub part: Part,
+    /// Steps that a ray may take through the liquid.
+    pub steps: u32,
 }
 
 /// How many colours bubbles have.
@@ -52,9 +72,9 @@ pub struct Look {
     pub size: Vec4,
     /// Cells along each axis, and the dimension.
     pub cells: Vec4,
-    /// Corners of the solids' field, and the steps of a ray.
+    /// Corners of the solids' field.
     pub corners: Vec4,
-    /// Axis and place of the cut, whether it cuts, and the fast speed.
+    /// Place of the cut, and the fast speed last.
     pub cut: Vec4,
     /// Scales of pressure and divergence, time, dark theme.
     pub scales: Vec4,
@@ -83,7 +103,7 @@ impl Default for Look {
 
 /// A thing that looks at the fields of a snapshot.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
-#[bind_group_data(Part)]
+#[bind_group_data(Kind)]
 pub struct StageMaterial {
     /// Numbers.
     #[uniform(0)]
@@ -105,12 +125,12 @@ pub struct StageMaterial {
     #[texture(6, dimension = "3d")]
     pub solids: Handle<Image>,
     /// What it is.
-    pub part: Part,
+    pub kind: Kind,
 }
 
-impl From<&StageMaterial> for Part {
+impl From<&StageMaterial> for Kind {
     fn from(material: &StageMaterial) -> Self {
-        material.part
+        material.kind
     }
 }
 
@@ -120,14 +140,14 @@ impl Material for StageMaterial {
     }
 
     fn alpha_mode(&self) -> AlphaMode {
-        match self.part {
-            Part::Slice | Part::Glass => AlphaMode::Blend,
+        match self.kind.part {
+            Part::Slice | Part::Glass | Part::Tiles | Part::NearEdge => AlphaMode::Blend,
             _ => AlphaMode::Opaque,
         }
     }
 
     fn reads_view_transmission_texture(&self) -> bool {
-        matches!(self.part, Part::Water | Part::Cap)
+        matches!(self.kind.part, Part::Water | Part::Cap)
     }
 
     fn enable_prepass() -> bool {
@@ -144,12 +164,16 @@ impl Material for StageMaterial {
         _: &MeshVertexBufferLayoutRef,
         key: MaterialPipelineKey<Self>,
     ) -> Result<(), SpecializedMeshPipelineError> {
-        let part = key.bind_group_data;
+        let Kind { part, steps } = key.bind_group_data;
         if let Some(fragment) = &mut descriptor.fragment {
             fragment.shader_defs.push(part.definition().into());
+            fragment.shader_defs.push(ShaderDefVal::UInt("STEPS".into(), steps));
         }
         // Solids are seen from inside where the cut opens them; panes of glass from both sides.
         descriptor.primitive.cull_mode = (part == Part::Water).then_some(Face::Back);
+        if part == Part::Tiles {
+            draw_over(descriptor);
+        }
         Ok(())
     }
 }
@@ -190,12 +214,16 @@ impl Material for MarkMaterial {
         _: MaterialPipelineKey<Self>,
     ) -> Result<(), SpecializedMeshPipelineError> {
         descriptor.primitive.cull_mode = None;
-        if let Some(depth) = &mut descriptor.depth_stencil {
-            // The water's surface would hide what is inside it.
-            depth.depth_compare = Some(CompareFunction::Always);
-            depth.depth_write_enabled = Some(false);
-        }
+        draw_over(descriptor);
         Ok(())
+    }
+}
+
+/// Draws a thing over what is there already: the water's surface would hide what is inside it.
+fn draw_over(descriptor: &mut RenderPipelineDescriptor) {
+    if let Some(depth) = &mut descriptor.depth_stencil {
+        depth.depth_compare = Some(CompareFunction::Always);
+        depth.depth_write_enabled = Some(false);
     }
 }
 

@@ -1,11 +1,14 @@
 //! The picture: what stands on the stage, from where it is seen, and how light behaves there.
 
 mod eye;
+mod look;
 mod marks;
 mod material;
 mod pane;
 mod tank;
+mod textures;
+mod tiles;
 
 pub use eye::Eye;
 pub use material::MaterialsPlugin;
-pub use pane::{Choices, Pane, Workshop};
+pub use pane::{CUT_AXIS, Choices, Pane, Workshop};

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use bevy::asset::RenderAssetUsages;
 use bevy::camera::RenderTarget;
 use bevy::camera::visibility::{NoFrustumCulling, RenderLayers};
 use bevy::core_pipeline::tonemapping::Tonemapping;
 use bevy::ecs::system::SystemParam;
-use bevy::image::{ImageAddressMode, ImageFilterMode, ImageSampler, ImageSamplerDescriptor};
 use bevy::prelude::*;
-use bevy::render::render_resource::{Extent3d, TextureDimension, TextureFormat, TextureUsages};
 
 use super::Eye;
+use super::look::look_of;
 use super::marks::Marks;
-use super::material::{Look, MarkMaterial, Part, StageMaterial};
+use super::material::{Kind, Look, MarkMaterial, Part, StageMaterial};
 use super::tank;
-use crate::runner::{Snapshot, SolidField, Stage};
+use super::textures::{Textures, target};
+use super::tiles::Tiles;
+use crate::runner::{Snapshot, Stage};
 use crate::viewer::theme;
 
-/// Axis that the cut plane is at right angles to.
+/// Axis that the cut plane is at right angles to; the shaders know it, too.
 pub const CUT_AXIS: usize = 2;
 
 /// What can be chosen about a picture.
@@ -46,6 +46,7 @@ pub struct Workshop<'w, 's> {
     pub meshes: ResMut<'w, Assets<Mesh>>,
     pub materials: ResMut<'w, Assets<StageMaterial>>,
     pub marks: ResMut<'w, Assets<MarkMaterial>>,
+    pub cameras: Query<'w, 's, &'static mut Camera>,
 }
 
 /// One picture.
@@ -62,19 +63,12 @@ pub struct Pane {
     solids: Vec<(Entity, usize)>,
     marks: [(Entity, Handle<Mesh>, Handle<MarkMaterial>); 2],
     water: Option<(Entity, Handle<Mesh>)>,
+    tiles: Option<(Entity, Handle<Mesh>)>,
     snapshot: Option<Arc<Snapshot>>,
     choices: Option<Choices>,
-    solid_field: Option<Arc<SolidField>>,
     eye: Option<Eye>,
     multisample: Msaa,
-}
-
-struct Textures {
-    distance: Handle<Image>,
-    region: Handle<Image>,
-    velocity: Handle<Image>,
-    scalars: Handle<Image>,
-    solids: Handle<Image>,
+    steps: u32,
 }
 
 struct Thing {
@@ -86,7 +80,7 @@ struct Thing {
 
 impl Pane {
     /// An empty pane with a camera of its own; `index` tells panes apart.
-    pub fn new(workshop: &mut Workshop, index: usize, multisample: Msaa) -> Self {
+    pub fn new(workshop: &mut Workshop, index: usize, multisample: Msaa, dark: bool) -> Self {
         let size = UVec2::new(64, 64);
         let image = workshop.images.add(target(size));
         let layer = index + 1;
@@ -94,20 +88,14 @@ impl Pane {
             .commands
             .spawn((
                 Camera3d::default(),
-                Camera { order: -10 + index as isize, ..default() },
+                Camera { order: -10 + index as isize, clear_color: clear_colour(dark), ..default() },
                 RenderTarget::Image(image.clone().into()),
                 RenderLayers::layer(layer),
                 Tonemapping::None,
                 multisample,
             ))
             .id();
-        let textures = Textures {
-            distance: workshop.images.add(volume([1; 3], vec![0; 2], TextureFormat::R16Float)),
-            region: workshop.images.add(volume([1; 3], vec![0; 1], TextureFormat::R8Uint)),
-            velocity: workshop.images.add(volume([1; 3], vec![0; 8], TextureFormat::Rgba16Float)),
-            scalars: workshop.images.add(volume([1; 3], vec![0; 4], TextureFormat::Rg16Float)),
-            solids: workshop.images.add(volume([1; 3], vec![0; 2], TextureFormat::R16Float)),
-        };
+        let textures = Textures::new(&mut workshop.images);
         let marks = [0, 1].map(|_| {
             let mesh = workshop.meshes.reserve_handle();
             let material = workshop.marks.add(MarkMaterial { size: Vec4::ONE });
@@ -126,11 +114,12 @@ impl Pane {
             solids: Vec::new(),
             marks,
             water: None,
+            tiles: None,
             snapshot: None,
             choices: None,
-            solid_field: None,
             eye: None,
             multisample,
+            steps: 0,
         }
     }
 
@@ -156,6 +145,7 @@ impl Pane {
 
     /// Shows a snapshot.
     pub fn show(&mut self, snapshot: &Arc<Snapshot>, choices: &Choices, eye: &Eye, workshop: &mut Workshop) {
+        self.steps = choices.steps;
         let new_stage = !self.stage.as_ref().is_some_and(|stage| Arc::ptr_eq(stage, &snapshot.stage));
         if new_stage {
             self.build(&snapshot.stage, workshop);
@@ -182,31 +172,28 @@ impl Pane {
         }
         self.solids.clear();
         self.water = None;
-        self.solid_field = None;
+        self.textures.forget_solids();
         self.stage = Some(Arc::clone(stage));
         // A flat picture smooths its own edges.
         let multisample = if stage.dimension == 2 { Msaa::Off } else { self.multisample };
         workshop.commands.entity(self.camera).insert(multisample);
+        self.tiles = Some(self.add_later(Part::Tiles, workshop));
         if stage.dimension == 2 {
             self.add(Part::Flat, tank::mesh_of(&tank::page(stage)), Vec4::ONE, workshop);
             return;
         }
         self.add(Part::Ground, tank::mesh_of(&tank::ground(stage)), Vec4::ONE, workshop);
-        let water = workshop.meshes.reserve_handle();
-        let entity = self.add_mesh(Part::Water, water.clone(), Vec4::ONE, workshop);
-        self.water = Some((entity, water));
+        self.water = Some(self.add_later(Part::Water, workshop));
         self.add(Part::Cap, tank::mesh_of(&tank::cross_section(stage, CUT_AXIS)), Vec4::ONE, workshop);
         self.add(Part::Slice, tank::mesh_of(&tank::cross_section(stage, CUT_AXIS)), Vec4::ONE, workshop);
         let walls = tank::tank_walls(stage);
         if !walls.corners.is_empty() {
             self.add(Part::Glass, tank::mesh_of(&walls), Vec4::new(1.0, 1.0, 1.0, 0.045), workshop);
         }
-        self.add(
-            Part::Solid,
-            tank::mesh_of(&tank::tank_edges(stage)),
-            Vec4::new(0.24, 0.26, 0.29, 1.0),
-            workshop,
-        );
+        for part in [Part::FarEdge, Part::NearEdge] {
+            let colour = Vec4::new(0.24, 0.26, 0.29, 1.0);
+            self.add(part, tank::mesh_of(&tank::tank_edges(stage)), colour, workshop);
+        }
         for (index, solid) in stage.solids.iter().enumerate() {
             if solid.surface.corners.is_empty() {
                 continue;
@@ -226,47 +213,24 @@ impl Pane {
         self.add_mesh(part, mesh, colour, workshop)
     }
 
+    /// A thing whose mesh comes with the snapshots.
+    fn add_later(&mut self, part: Part, workshop: &mut Workshop) -> (Entity, Handle<Mesh>) {
+        let mesh = workshop.meshes.reserve_handle();
+        (self.add_mesh(part, mesh.clone(), Vec4::ONE, workshop), mesh)
+    }
+
     fn add_mesh(&mut self, part: Part, mesh: Handle<Mesh>, colour: Vec4, workshop: &mut Workshop) -> Entity {
-        let material = workshop.materials.add(self.material(part, Look { colour, ..default() }));
+        let kind = Kind { part, steps: self.steps };
+        let material = workshop.materials.add(self.textures.material(kind, Look { colour, ..default() }));
         let look = (Mesh3d(mesh), MeshMaterial3d(material.clone()), RenderLayers::layer(self.layer));
         let entity = workshop.commands.spawn((look, NoFrustumCulling, Transform::IDENTITY)).id();
         self.things.push(Thing { entity, material, part, colour });
         entity
     }
 
-    fn material(&self, part: Part, look: Look) -> StageMaterial {
-        let Textures { distance, region, velocity, scalars, solids } = &self.textures;
-        StageMaterial {
-            look,
-            distance: distance.clone(),
-            region: region.clone(),
-            velocity: velocity.clone(),
-            scalars: scalars.clone(),
-            solids: solids.clone(),
-            part,
-        }
-    }
-
     /// Hands the snapshot's arrays to the renderer.
     fn upload(&mut self, snapshot: &Snapshot, workshop: &mut Workshop) {
-        let cells = &snapshot.cells;
-        let mut put = |handle: &Handle<Image>, size: [usize; 3], data: Vec<u8>, format: TextureFormat| {
-            let _ = workshop.images.insert(handle.id(), volume(size, data, format));
-        };
-        let textures = &self.textures;
-        put(&textures.distance, cells.cells, bytes(&cells.distance), TextureFormat::R16Float);
-        put(&textures.region, cells.cells, cells.region.clone(), TextureFormat::R8Uint);
-        if let Some(velocity) = &cells.velocity {
-            put(&textures.velocity, cells.cells, bytes(velocity), TextureFormat::Rgba16Float);
-        }
-        if let Some(scalars) = &cells.scalars {
-            put(&textures.scalars, cells.cells, bytes(scalars), TextureFormat::Rg16Float);
-        }
-        if !self.solid_field.as_ref().is_some_and(|old| Arc::ptr_eq(old, &snapshot.solids)) {
-            let field = &snapshot.solids;
-            put(&textures.solids, field.corners, bytes(&field.distance), TextureFormat::R16Float);
-            self.solid_field = Some(Arc::clone(field));
-        }
+        self.textures.fill(snapshot, &mut workshop.images);
         if let Some((entity, mesh)) = &self.water {
             let wet = !snapshot.surface.corners.is_empty();
             if wet {
@@ -288,7 +252,8 @@ impl Pane {
         let look = look_of(snapshot, choices);
         let size = Vec3::from(snapshot.stage.size);
         for thing in &self.things {
-            let own = self.material(thing.part, Look { colour: thing.colour, ..look });
+            let kind = Kind { part: thing.part, steps: self.steps };
+            let own = self.textures.material(kind, Look { colour: thing.colour, ..look });
             let _ = workshop.materials.insert(thing.material.id(), own);
             let (shown, at) = match thing.part {
                 Part::Cap => (choices.cut.is_some(), choices.cut.unwrap_or(0.0)),
@@ -300,9 +265,20 @@ impl Pane {
             workshop.commands.entity(thing.entity).insert(Transform::from_translation(place));
             show_if(workshop, thing.entity, shown);
         }
-        let arrows = || Marks::arrows(snapshot, choices.slice * size[CUT_AXIS]);
+        let slice = choices.slice * size[CUT_AXIS];
+        if let Some((entity, mesh)) = &self.tiles {
+            let on = choices.layers & theme::TILES != 0;
+            let tiles = if on { Tiles::of(snapshot, slice) } else { Tiles::default() };
+            show_if(workshop, *entity, !tiles.is_empty());
+            if !tiles.is_empty() {
+                let _ = workshop.meshes.insert(mesh.id(), tiles.into_mesh());
+            }
+        }
+        let cut = choices.cut.map(|cut| cut * size[CUT_AXIS]);
+        let particles = || Marks::particles(snapshot, cut);
+        let arrows = || Marks::arrows(snapshot, slice);
         let kinds: [(u32, &dyn Fn() -> Marks); 2] =
-            [(theme::PARTICLES, &|| Marks::particles(snapshot)), (theme::ARROWS, &arrows)];
+            [(theme::PARTICLES, &particles), (theme::ARROWS, &arrows)];
         for ((entity, mesh, material), (layer, marks)) in self.marks.iter().zip(kinds) {
             let marks = if choices.layers & layer != 0 { marks() } else { Marks::default() };
             show_if(workshop, *entity, !marks.is_empty());
@@ -312,79 +288,20 @@ impl Pane {
                 let _ = workshop.marks.insert(material.id(), MarkMaterial { size });
             }
         }
-        let page = theme::backdrop(choices.dark);
-        let camera = Camera {
-            order: -10 + self.layer as isize - 1,
-            clear_color: ClearColorConfig::Custom(page),
-            ..default()
-        };
-        if self.choices.is_none_or(|old| old.dark != choices.dark) {
-            workshop.commands.entity(self.camera).insert(camera);
+        // Changed in place: a camera that is put in anew has no size until its picture gets another one.
+        if self.choices.is_some_and(|old| old.dark != choices.dark)
+            && let Ok(mut camera) = workshop.cameras.get_mut(self.camera)
+        {
+            camera.clear_color = clear_colour(choices.dark);
         }
     }
+}
+
+fn clear_colour(dark: bool) -> ClearColorConfig {
+    ClearColorConfig::Custom(theme::backdrop(dark))
 }
 
 fn show_if(workshop: &mut Workshop, entity: Entity, shown: bool) {
     let visibility = if shown { Visibility::Inherited } else { Visibility::Hidden };
     workshop.commands.entity(entity).insert(visibility);
-}
-
-fn look_of(snapshot: &Snapshot, choices: &Choices) -> Look {
-    let stage = &snapshot.stage;
-    let three = |values: [usize; 3], fourth: f32| {
-        Vec4::new(values[0] as f32, values[1] as f32, values[2] as f32, fourth)
-    };
-    let size = Vec3::from(stage.size);
-    let cut = choices.cut.unwrap_or(1.0) * size[CUT_AXIS];
-    let open = stage.open.iter().take(2).flatten().enumerate();
-    let open = open.map(|(bit, &open)| (open as u32) << bit).sum();
-    let selected = choices.selected.and_then(|id| snapshot.region_of(id)).unwrap_or(0);
-    let [pressure, divergence] = theme::scales(stage, &snapshot.params);
-    let mut look = Look {
-        size: size.extend(stage.dx),
-        cells: three(snapshot.cells.cells, stage.dimension as f32),
-        corners: three(snapshot.solids.corners, choices.steps as f32),
-        cut: Vec4::new(CUT_AXIS as f32, cut, choices.cut.is_some() as u8 as f32, stage.speed),
-        // The shader counts pressure in hundreds of pascals.
-        scales: Vec4::new(
-            pressure / 100.0,
-            divergence,
-            snapshot.report.time as f32,
-            choices.dark as u8 as f32,
-        ),
-        layers: UVec4::new(choices.layers, selected as u32, snapshot.report.bubbles.len() as u32, open),
-        ..Look::default()
-    };
-    for (tint, bubble) in look.tints.iter_mut().zip(&snapshot.report.bubbles) {
-        *tint = theme::bubble_linear(bubble.id).extend(snapshot.is_trapped(bubble) as u8 as f32);
-    }
-    look
-}
-
-fn bytes<T: bytemuck::NoUninit>(values: &[T]) -> Vec<u8> {
-    bytemuck::cast_slice(values).to_vec()
-}
-
-/// A texture that a camera draws into and panels show.
-fn target(size: UVec2) -> Image {
-    let mut image = Image::new_target_texture(size.x, size.y, TextureFormat::Rgba8UnormSrgb, None);
-    image.texture_descriptor.usage |= TextureUsages::COPY_SRC;
-    image
-}
-
-fn volume(size: [usize; 3], data: Vec<u8>, format: TextureFormat) -> Image {
-    let [width, height, depth_or_array_layers] = size.map(|side| side as u32);
-    let size = Extent3d { width, height, depth_or_array_layers };
-    let mut image = Image::new(size, TextureDimension::D3, data, format, RenderAssetUsages::RENDER_WORLD);
-    let filter =
-        if format == TextureFormat::R8Uint { ImageFilterMode::Nearest } else { ImageFilterMode::Linear };
-    image.sampler = ImageSampler::Descriptor(ImageSamplerDescriptor {
-        mag_filter: filter,
-        min_filter: filter,
-        address_mode_u: ImageAddressMode::ClampToEdge,
-        address_mode_v: ImageAddressMode::ClampToEdge,
-        address_mode_w: ImageAddressMode::ClampToEdge,
-        ..default()
-    });
-    image
 }

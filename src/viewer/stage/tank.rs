@@ -67,7 +67,7 @@ pub fn tank_walls(stage: &Stage) -> Triangles {
 pub fn tank_edges(stage: &Stage) -> Triangles {
     let mut edges = Triangles::default();
     let size = Vec3::from(stage.size);
-    let half = 0.0022 * size.max_element();
+    let half = 0.0028 * size.max_element();
     for axis in 0..3 {
         let (next, last) = ((axis + 1) % 3, (axis + 2) % 3);
         for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {

@@ -1,4 +1,4 @@
-//! Entities equal the snapshot's bubbles whatever happens.
+//! Entities equal the snapshot's bubbles and tiles whatever happens.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,23 +6,38 @@ use std::sync::Arc;
 use bevy::ecs::system::SystemState;
 use bevy::prelude::*;
 
-use super::{bubble, small_snapshot};
+use super::{bubble, small_snapshot, tile};
 use crate::math::hash_unit;
 use crate::runner::Snapshot;
-use crate::viewer::entities::{Bubble, Liquid, Registry};
+use crate::viewer::entities::{Bubble, Crowd, Liquid, Registry, Tile};
 
 fn sync(world: &mut World, pane: usize, snapshot: &Arc<Snapshot>) {
-    let mut state = SystemState::<(ResMut<Registry>, Commands, Query<&mut Bubble>)>::new(world);
-    {
-        let (mut registry, mut commands, mut bubbles) = state.get_mut(world).expect("the registry is there");
-        registry.sync(pane, snapshot, &mut commands, &mut bubbles);
-    }
+    let mut state = SystemState::<Crowd>::new(world);
+    state.get_mut(world).expect("the registry is there").sync(pane, snapshot);
     state.apply(world);
 }
 
-fn entities(world: &mut World, pane: usize) -> BTreeSet<u64> {
+fn bubbles(world: &mut World, pane: usize) -> BTreeSet<u64> {
     let mut query = world.query::<&Bubble>();
     query.iter(world).filter(|bubble| bubble.pane == pane).map(|bubble| bubble.report.id).collect()
+}
+
+fn tiles(world: &mut World, pane: usize) -> BTreeSet<u64> {
+    let mut query = world.query::<&Tile>();
+    query.iter(world).filter(|tile| tile.pane == pane).map(|tile| tile.view.id).collect()
+}
+
+/// Some are born, or one goes.
+fn live(alive: &mut Vec<u64>, next: &mut u64, roll: &mut impl FnMut() -> f32) {
+    if roll() < 0.55 {
+        let born = 1 + (roll() * 4.0) as u64;
+        alive.extend(*next..*next + born);
+        *next += born;
+    } else if !alive.is_empty() {
+        // Two become one; or one goes.
+        let gone = (roll() * alive.len() as f32) as usize % alive.len();
+        alive.swap_remove(gone);
+    }
 }
 
 #[test]
@@ -30,45 +45,73 @@ fn thousands_of_births_merges_and_deaths_leave_no_orphan() {
     let mut app = App::new();
     app.init_resource::<Registry>();
     let mut snapshot = small_snapshot();
-    let mut alive: [Vec<u64>; 2] = Default::default();
-    let (mut next, mut births) = (1, 0);
+    let mut alive: [[Vec<u64>; 2]; 2] = Default::default();
+    let mut next = [1, 1];
     let mut dice = (0..).map(hash_unit);
     let mut roll = move || dice.next().unwrap_or(0.5);
     for step in 0..3000u32 {
         let pane = (roll() < 0.5) as usize;
-        let bubbles = &mut alive[pane];
-        match roll() {
+        let [of_bubbles, of_tiles] = &mut alive[pane];
+        if roll() < 0.01 {
             // A run starts again: numbers do too.
-            luck if luck < 0.01 => {
-                snapshot.run += 1;
-                bubbles.clear();
-            }
-            luck if luck < 0.55 => {
-                let born = 1 + (roll() * 4.0) as u64;
-                bubbles.extend(next..next + born);
-                (next, births) = (next + born, births + born);
-            }
-            // Two become one; or one goes.
-            _ if !bubbles.is_empty() => {
-                let gone = (roll() * bubbles.len() as f32) as usize % bubbles.len();
-                bubbles.swap_remove(gone);
-            }
-            _ => {}
+            snapshot.run += 1;
+            of_bubbles.clear();
+            of_tiles.clear();
         }
+        live(of_bubbles, &mut next[0], &mut roll);
+        live(of_tiles, &mut next[1], &mut roll);
         snapshot.report.time = step as f64 * 0.01;
-        snapshot.report.bubbles = bubbles.iter().map(|&id| bubble(id)).collect();
+        snapshot.report.bubbles = of_bubbles.iter().map(|&id| bubble(id)).collect();
+        snapshot.tiles = of_tiles.iter().map(|&id| tile(id)).collect();
         sync(app.world_mut(), pane, &Arc::new(snapshot.clone()));
         if step % 50 == 0 || step == 2999 {
             // A reset changes the run of both panes, but each hears of it with its own next snapshot.
-            let found = entities(app.world_mut(), pane);
-            assert_eq!(found, alive[pane].iter().copied().collect(), "pane {pane} after {step} steps");
+            let [of_bubbles, of_tiles] = &alive[pane];
+            let found = bubbles(app.world_mut(), pane);
+            assert_eq!(found, of_bubbles.iter().copied().collect(), "pane {pane} after {step} steps");
+            let found = tiles(app.world_mut(), pane);
+            assert_eq!(found, of_tiles.iter().copied().collect(), "pane {pane} after {step} steps");
         }
     }
-    assert!(births > 3000, "{births} bubbles were born");
+    assert!(next.iter().all(|born| *born > 3000), "{next:?} bubbles and tiles were born");
     let world = app.world_mut();
-    let total = world.query::<&Bubble>().iter(world).count();
-    assert_eq!(total, world.resource::<Registry>().len());
+    let total = [world.query::<&Bubble>().iter(world).count(), world.query::<&Tile>().iter(world).count()];
+    assert_eq!(total, world.resource::<Registry>().counts());
     assert_eq!(world.query::<&Liquid>().iter(world).count(), 2);
+}
+
+#[test]
+fn a_pane_that_closes_takes_everything_with_it() {
+    let mut app = App::new();
+    app.init_resource::<Registry>();
+    let mut snapshot = small_snapshot();
+    snapshot.report.bubbles = (1..4).map(bubble).collect();
+    snapshot.tiles = (1..9).map(tile).collect();
+    let snapshot = Arc::new(snapshot);
+    (0..2).for_each(|pane| sync(app.world_mut(), pane, &snapshot));
+    assert_eq!(app.world().resource::<Registry>().counts(), [6, 16]);
+    let mut state = SystemState::<Crowd>::new(app.world_mut());
+    state.get_mut(app.world_mut()).expect("the registry is there").close(1);
+    state.apply(app.world_mut());
+    assert_eq!(app.world().resource::<Registry>().counts(), [3, 8]);
+    assert!(bubbles(app.world_mut(), 1).is_empty() && tiles(app.world_mut(), 1).is_empty());
+}
+
+#[test]
+fn a_tile_keeps_its_entity_while_it_changes() {
+    let mut app = App::new();
+    app.init_resource::<Registry>();
+    let mut snapshot = small_snapshot();
+    let mut known = None;
+    for step in 0..20 {
+        let mut changed = tile(5);
+        changed.velocity[0] = step as f32;
+        snapshot.tiles = vec![tile(100 + step), changed];
+        sync(app.world_mut(), 0, &Arc::new(snapshot.clone()));
+        let entity = app.world().resource::<Registry>().tile((0, 5)).expect("it lives");
+        assert_eq!(*known.get_or_insert(entity), entity);
+        assert_eq!(app.world().get::<Tile>(entity).expect("a tile").view.velocity[0], step as f32);
+    }
 }
 
 #[test]

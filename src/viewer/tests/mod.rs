@@ -1,13 +1,14 @@
-//! Tests of the viewer that need no window: panels, entities, command storms, pictures.
+//! Tests of the viewer that need no window: panels, entities, command storms, pictures, clicks.
 
 mod entities;
 mod panels;
 mod pictures;
+mod selecting;
 mod storm;
 
 use std::sync::Arc;
 
-use crate::runner::{Exhibit, Snapshot, Stage, Wanted};
+use crate::runner::{Exhibit, Snapshot, Stage, TileView, Wanted};
 use crate::scene::{self, Overrides};
 use crate::sim::BubbleReport;
 
@@ -31,5 +32,18 @@ fn bubble(id: u64) -> BubbleReport {
         pressure: 10.0 * id as f64,
         constrained: true,
         ..BubbleReport::default()
+    }
+}
+
+/// A tile of that number: one of many squares of four cells side by side.
+fn tile(id: u64) -> TileView {
+    let place = [4 * (id % 8) as i32, 4 * (id / 8 % 8) as i32, 0];
+    let centre = [0, 1].map(|axis| (place[axis] as f32 + 2.0) / 32.0);
+    TileView {
+        id,
+        low: place,
+        high: [place[0] + 4, place[1] + 4, 1],
+        centre: [centre[0], centre[1], 0.0],
+        ..TileView::default()
     }
 }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use bevy::prelude::{Vec2, Vec3};
 use bevy_egui::egui::{self, Key};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
-use super::{bubble, small_snapshot};
+use super::{bubble, small_snapshot, tile};
 use crate::runner::Phase;
 use crate::sim::{Model, ParamValue};
 use crate::viewer::action::Action;
@@ -70,7 +71,7 @@ impl Bench {
                 eye: Eye::default(),
                 frame_seconds: 0.016,
             };
-            bench.actions.extend(key_actions(ui.ctx(), &bench.desk));
+            bench.actions.extend(key_actions(ui.ctx(), &bench.desk, &data));
             bench.actions.extend(panels::show(ui, &mut bench.desk, &data));
         };
         Harness::builder().with_size(size).build_ui_state(app, self)
@@ -104,6 +105,24 @@ fn keys_do_what_the_sheet_says() {
         assert!(has(&harness, check), "{key:?} did nothing");
         assert_eq!(harness.state().actions.len(), 1, "{key:?} did more than one thing");
     }
+}
+
+/// Tab hides the panels; it used to leave a button with the keyboard as well, and every other key was lost.
+#[test]
+fn keys_are_heard_after_tab_and_after_a_click_on_a_button() {
+    let mut harness = Bench::new(1).harness();
+    harness.run_steps(2);
+    for _ in 0..3 {
+        harness.key_press(Key::Tab);
+        harness.run_steps(2);
+    }
+    harness.get_by_label("⏮").click();
+    harness.run_steps(2);
+    harness.state_mut().actions.clear();
+    harness.key_press(Key::Space);
+    harness.run_steps(2);
+    let found: Vec<_> = harness.state().actions.iter().collect();
+    assert!(matches!(found[..], [Action::TogglePlay]), "Space plays, and nothing else");
 }
 
 #[test]
@@ -169,6 +188,72 @@ fn the_bubble_table_lists_and_plots() {
     assert!(harness.query_by_label("Bubble 2").is_some());
     assert!(harness.query_by_label("volume kept").is_some());
     assert!(harness.query_by_label("Bubbles (2)").is_some());
+}
+
+#[test]
+fn a_click_in_the_table_selects_a_bubble() {
+    let mut bench = Bench::new(1);
+    bench.desk.right = RightTab::Bubbles;
+    let mut harness = bench.harness();
+    harness.run_steps(3);
+    let row = harness.get_by_label("2").rect();
+    click_at(&mut harness, row.center());
+    assert!(has(&harness, |action| matches!(action, Action::Select(Some((0, 2))))));
+}
+
+fn click_at(harness: &mut Harness<'_, Bench>, pos: egui::Pos2) {
+    let button = |pressed| egui::Event::PointerButton {
+        pos,
+        button: egui::PointerButton::Primary,
+        pressed,
+        modifiers: egui::Modifiers::NONE,
+    };
+    for event in [egui::Event::PointerMoved(pos), button(true), button(false)] {
+        harness.event(event);
+        harness.run_steps(1);
+    }
+    harness.run_steps(2);
+}
+
+/// Clicks where bubble 2 is written, or so far beside it, in shares of the picture's height.
+fn click_near_label(beside: f32) -> Harness<'static, Bench> {
+    let mut harness = Bench::new(1).harness();
+    harness.run_steps(3);
+    let picture = harness.state().desk.pictures[0];
+    let place = Eye::default()
+        .project(Vec3::new(0.5, 0.5, 0.0), picture.width() / picture.height())
+        .expect("in front of the camera");
+    let at = picture.min + (place - Vec2::new(beside, 0.0)) * picture.size();
+    click_at(&mut harness, egui::pos2(at.x - 2.0, at.y + 2.0));
+    harness
+}
+
+#[test]
+fn a_click_in_a_picture_asks_for_what_is_there() {
+    let label = click_near_label(0.0);
+    assert!(has(&label, |action| matches!(action, Action::Select(Some((0, 2))))), "the larger one is on top");
+    let beside = click_near_label(0.3);
+    assert!(has(&beside, |action| matches!(action, Action::Pick(0, at) if at.x > 0.0 && at.x < 1.0)));
+}
+
+#[test]
+fn tiles_are_offered_where_there_are_any() {
+    for count in [0, 3] {
+        let mut bench = Bench::new(1);
+        bench.desk.left = LeftTab::Layers;
+        bench.desk.help = true;
+        let mut snapshot = Arc::unwrap_or_clone(bench.panes[0].snapshot.take().expect("a snapshot"));
+        snapshot.tiles = (0..count).map(tile).collect();
+        bench.panes[0].take(Arc::new(snapshot));
+        let mut harness = bench.harness();
+        harness.run_steps(2);
+        let places = harness.query_all_by_label("Tiles").count();
+        assert_eq!(places, if count > 0 { 2 } else { 0 }, "in the list and on the sheet of keys");
+        harness.key_press(Key::Num0);
+        harness.run_steps(2);
+        let switched = has(&harness, |action| matches!(action, Action::Layer(bit) if *bit == theme::TILES));
+        assert_eq!(switched, count > 0);
+    }
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! What one projection does to trapped air: rest stays rest, pistons push through air, fluxes are those asked for.
 
 use glug::bubbles::Measure;
-use glug::geometry::{Label, Motion, Move, Settled, Shape, Solid};
-use glug::math::{Vector, hash_unit, mix};
+use glug::geometry::{Label, Motion, Settled, Shape, Solid};
+use glug::math::Vector;
 use glug::pressure::FREE;
 
-use crate::tank::Tank;
+use crate::tank::{Tank, noise};
 
 use super::shapes::regions_of;
 
@@ -34,11 +34,6 @@ fn trap_air<const D: usize>(tank: &mut Tank<D>, is_open: impl Fn(&Vector<D>) -> 
         }
     }
     bubbles
-}
-
-fn noise<const D: usize>(x: &Vector<D>, axis: usize) -> f64 {
-    let key = x.iter().fold(axis as u64, |key, x| mix(key ^ x.to_bits()));
-    hash_unit(key) as f64 - 0.5
 }
 
 /// A tank of one metre, divided by a wall that ends above the floor.
@@ -176,17 +171,7 @@ fn bubbles_get_the_outflow_they_ask_for_3d() {
 
 /// Piston, air, slug, air, slug, and open air at the end: each slug moves by what the piston sweeps.
 fn a_piston_pushes_through_air<const D: usize>(slope: f64, speed: f64) {
-    let dx = 0.05;
-    let mut cells = [10; D];
-    cells[0] = 60;
-    let glide = Vector::from_fn(|axis, _| if axis == 0 { speed } else { 0.0 });
-    let glide = Move::Glide { velocity: glide, from: 0.0, until: 9.0 };
-    let mut normal = Vector::<D>::zeros();
-    (normal[0], normal[1]) = (1.0, slope);
-    let mut face = Vector::<D>::repeat(0.25);
-    face[0] = 0.513;
-    let piston = Solid::new("piston", Shape::half_space(face, normal), Motion::new(vec![glide]));
-    let mut tank = Tank::<D>::new(cells, dx, vec![piston]);
+    let mut tank = Tank::<D>::with_piston(60, slope, speed);
     // Slugs with slanted ends, the second one thicker.
     tank.fill(|x| {
         let s = x[0] - 0.3 * x[1];
@@ -199,12 +184,7 @@ fn a_piston_pushes_through_air<const D: usize>(slope: f64, speed: f64) {
     assert!(solved.info.converged, "{D}D: {:?}", solved.info);
     let rows = 10f64.powi(D as i32 - 1);
     for section in [20, 39, 40] {
-        let through: f64 = tank
-            .faces()
-            .into_iter()
-            .filter(|face| face.axis == 0 && face.cell[0] == section && tank.is_valid(face))
-            .map(|face| tank.open(&face) * tank.velocity[0][face.index] as f64)
-            .sum();
+        let through = tank.flux(section);
         let swept = rows * speed;
         assert!((through / swept - 1.0).abs() < 1e-6, "{D}D: {through} through {section}, swept {swept}");
     }

@@ -2,18 +2,13 @@
 //! domains.
 
 use glug::geometry::{Label, Motion, Move, Shape, Solid};
-use glug::math::{Vector, hash_unit, mix};
+use glug::math::Vector;
 use glug::pressure;
 
-use crate::tank::Tank;
+use crate::tank::{Tank, noise};
 
 fn ball<const D: usize>() -> Solid<D> {
     Solid::new("ball", Shape::Sphere { center: Vector::repeat(0.47), radius: 0.2 }, Motion::default())
-}
-
-fn noise<const D: usize>(x: &Vector<D>, axis: usize) -> f64 {
-    let key = x.iter().fold(axis as u64, |key, x| mix(key ^ x.to_bits()));
-    hash_unit(key) as f64 - 0.5
 }
 
 fn a_divergence_free_flow_is_left_alone<const D: usize>() {
@@ -92,30 +87,14 @@ fn nothing_comes_of_nothing_3d() {
 /// A tube along x, closed by a piston on the left; liquid up to a surface on the right.
 fn a_piston_moves_as_much_as_it_sweeps<const D: usize>(slope: f64) {
     const SPEED: f64 = 0.7;
-    let dx = 0.05;
-    let mut cells = [10; D];
-    cells[0] = 40;
-    let speed = Vector::from_fn(|axis, _| if axis == 0 { SPEED } else { 0.0 });
-    let glide = Move::Glide { velocity: speed, from: 0.0, until: 9.0 };
-    // The piston's face lies between grid lines, and leans if there is a slope.
-    let mut normal = Vector::<D>::zeros();
-    (normal[0], normal[1]) = (1.0, slope);
-    let mut face = Vector::<D>::repeat(0.25);
-    face[0] = 0.513;
-    let piston = Solid::new("piston", Shape::half_space(face, normal), Motion::new(vec![glide]));
-    let mut tank = Tank::<D>::new(cells, dx, vec![piston]);
+    let mut tank = Tank::<D>::with_piston(40, slope, SPEED);
     tank.fill(|x| x[0] - 1.62 - 0.3 * x[1]);
     tank.set_velocity(noise);
     let solved = tank.project();
     assert!(solved.info.converged, "{D}D: {:?}", solved.info);
     let rows = 10f64.powi(D as i32 - 1);
     for section in 15..30 {
-        let through: f64 = tank
-            .faces()
-            .into_iter()
-            .filter(|face| face.axis == 0 && face.cell[0] == section && tank.is_valid(face))
-            .map(|face| tank.open(&face) * tank.velocity[0][face.index] as f64)
-            .sum();
+        let through = tank.flux(section);
         let error = (through / (rows * SPEED) - 1.0).abs();
         assert!(error < 1e-6, "{D}D: flux {through} through section {section}, swept {}", rows * SPEED);
     }

@@ -214,7 +214,8 @@ fn slice(x: vec3<f32>, pixel: f32) -> vec4<f32> {
     colour = vec4<f32>(layer.rgb, layer.a * inside);
     if stage::shows(stage::LAYER_REGIONS) {
         let own = region_colour(stage::region(x));
-        colour = mix(colour, vec4<f32>(own.rgb, own.a), own.a);
+        let cover = own.a + colour.a * (1.0 - own.a);
+        colour = vec4<f32>(mix(colour.rgb, own.rgb, own.a / max(cover, 1e-6)), cover);
     }
     if stage::shows(stage::LAYER_GRID) {
         let line = 0.5 * grid_lines(x, pixel);

@@ -5,9 +5,25 @@
 #import bevy_pbr::forward_io::VertexOutput
 #import bevy_pbr::mesh_view_bindings::view
 
-fn cut_away(x: vec3<f32>) -> bool {
-    let axis = i32(stage::look.cut.x);
-    return stage::look.cut.z > 0.5 && x[axis] > stage::look.cut.y;
+// An opaque body in the light of the stage.
+fn opaque_body(x: vec3<f32>, mesh_normal: vec3<f32>) -> vec4<f32> {
+    let towards = normalize(view.world_position - x);
+    var normal = normalize(mesh_normal);
+    let inner = dot(normal, towards) < 0.0;
+    normal = select(normal, -normal, inner);
+    let sun = normalize(stage::SUN);
+    let lit = max(dot(normal, sun), 0.0) * stage::sunlight(x + normal * 1.5 * stage::look.size.w);
+    let sky = mix(stage::sky(vec3<f32>(0.0, -1.0, 0.0)), stage::sky(vec3<f32>(0.0, 1.0, 0.0)), 0.5 + 0.5 * normal.y);
+    let mirror = stage::schlick(dot(normal, towards), 0.04);
+    var colour = stage::look.colour.rgb * (0.75 * lit + 0.62 * sky * stage::openness(x, normal));
+    colour = mix(colour, stage::sky(reflect(-towards, normal)), 0.6 * mirror);
+    return vec4<f32>(stage::soft_clip(select(colour, colour * 0.55, inner)), 1.0);
+}
+
+// Whether a place stands between the camera and the middle of the tank.
+fn in_front(x: vec3<f32>) -> bool {
+    let middle = 0.5 * stage::look.size.xyz;
+    return dot(x - middle, view.world_position - middle) > 0.0;
 }
 
 @fragment
@@ -20,8 +36,16 @@ fn fragment(in: VertexOutput, @builtin(front_facing) front: bool) -> @location(0
 #ifdef SLICE
     return flat::slice(x, pixel);
 #endif
+#ifdef TILES
+    // Borders are as wide at any distance: one pixel and a half.
+    let off = (1.0 - abs(in.uv)) / max(fwidth(in.uv), vec2<f32>(1e-6));
+    let border = 1.0 - smoothstep(1.0, 2.0, min(off.x, off.y));
+    let body = in.color.rgb * select(1.0, 0.8, stage::is_dark());
+    let line = in.color.rgb * select(0.45, 1.3, stage::is_dark());
+    return vec4<f32>(mix(body, line, border), mix(in.uv_b.x, in.uv_b.y, border));
+#endif
 #ifdef WATER
-    if cut_away(x) {
+    if stage::cut_away(x) {
         discard;
     }
     return water::shade(x, normalize(in.world_normal));
@@ -33,23 +57,25 @@ fn fragment(in: VertexOutput, @builtin(front_facing) front: bool) -> @location(0
     return vec4<f32>(stage::soft_clip(stage::ground(x)), 1.0);
 #endif
 #ifdef SOLID
-    if cut_away(x) {
+    if stage::cut_away(x) {
         discard;
     }
-    let towards = normalize(view.world_position - x);
-    var normal = normalize(in.world_normal);
-    let inner = dot(normal, towards) < 0.0;
-    normal = select(normal, -normal, inner);
-    let sun = normalize(stage::SUN);
-    let lit = max(dot(normal, sun), 0.0) * stage::sunlight(x + normal * 1.5 * stage::look.size.w);
-    let sky = mix(stage::sky(vec3<f32>(0.0, -1.0, 0.0)), stage::sky(vec3<f32>(0.0, 1.0, 0.0)), 0.5 + 0.5 * normal.y);
-    let mirror = stage::schlick(dot(normal, towards), 0.04);
-    var colour = stage::look.colour.rgb * (0.75 * lit + 0.62 * sky * stage::openness(x, normal));
-    colour = mix(colour, stage::sky(reflect(-towards, normal)), 0.6 * mirror);
-    return vec4<f32>(stage::soft_clip(select(colour, colour * 0.55, inner)), 1.0);
+    return opaque_body(x, in.world_normal);
+#endif
+#ifdef FAR_EDGE
+    if stage::cut_away(x) || in_front(x) {
+        discard;
+    }
+    return opaque_body(x, in.world_normal);
+#endif
+#ifdef NEAR_EDGE
+    if stage::cut_away(x) || !in_front(x) {
+        discard;
+    }
+    return opaque_body(x, in.world_normal);
 #endif
 #ifdef GLASS
-    if cut_away(x) {
+    if stage::cut_away(x) {
         discard;
     }
     let towards = normalize(view.world_position - x);

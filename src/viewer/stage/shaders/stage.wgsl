@@ -6,9 +6,10 @@ struct Look {
     size: vec4<f32>,
     // Cells along each axis, and the dimension.
     cells: vec4<f32>,
-    // Corners of the solids' distance field along each axis, and the steps a ray may take.
+    // Corners of the solids' distance field along each axis.
     corners: vec4<f32>,
-    // Axis of the cut, its place in metres, whether it cuts, and the speed that counts as fast.
+    // Where the cut takes away what has a larger z, metres, beyond everything if it does not cut; the speed that counts
+    // as fast comes last.
     cut: vec4<f32>,
     // Ends of the scales of pressure (hundreds of Pa) and divergence (1/s), simulated seconds, dark theme.
     scales: vec4<f32>,
@@ -97,6 +98,13 @@ fn tint(number: u32) -> vec4<f32> {
     return look.tints[(number - FIRST_BUBBLE) % 64u];
 }
 
+// Whether the cut has taken a place away.
+fn cut_away(x: vec3<f32>) -> bool {
+    // Nothing else is asked: on a branch that hangs on numbers alone, software Vulkan compiles the shader anew in every
+    // frame, and keeps all that it has compiled.
+    return x.z > look.cut.x;
+}
+
 // Where a ray enters and leaves the domain.
 fn through_domain(from_: vec3<f32>, along: vec3<f32>) -> vec2<f32> {
     let inverse = 1.0 / (along + vec3<f32>(1e-9));
@@ -152,8 +160,13 @@ fn sunlight(from_: vec3<f32>) -> vec3<f32> {
             break;
         }
         let x = from_ + sun * t;
-        let to_solid = solid(x);
-        let to_liquid = liquid(x);
+        var to_solid = solid(x);
+        var to_liquid = liquid(x);
+        if cut_away(x) {
+            // What is not there casts no shadow.
+            to_solid = leap;
+            to_liquid = leap;
+        }
         clear = min(clear, clamp(0.5 + 12.0 * to_solid / (t - span.x + 0.25 * reach()), 0.0, 1.0));
         let step = clamp(min(abs(to_liquid), abs(to_solid)), 0.8 * look.size.w, leap * 2.0);
         // Partly inside: a soft edge as wide as a cell.

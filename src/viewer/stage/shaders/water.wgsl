@@ -62,10 +62,9 @@ fn through(start: vec3<f32>, direction: vec3<f32>) -> vec3<f32> {
     var left = exp(-absorb * 0.05 * stage::reach());
     var light = (1.0 - left) * scatter;
     var last = stage::liquid(x);
-    let steps = i32(stage::look.corners.w);
     var walls = 0;
     var free = false;
-    for (var i = 0; i < steps; i++) {
+    for (var i = 0u; i < #{STEPS}u; i++) {
         let step = max(0.88 * abs(last), 0.45 * dx);
         var next = x + along * step;
         let span = stage::through_domain(x, along);

@@ -1,0 +1,106 @@
+//! The textures of a pane: fields of the newest snapshot, and the picture itself.
+
+use std::sync::Arc;
+
+use bevy::asset::RenderAssetUsages;
+use bevy::image::{ImageAddressMode, ImageFilterMode, ImageSampler, ImageSamplerDescriptor};
+use bevy::prelude::*;
+use bevy::render::render_resource::{Extent3d, TextureDimension, TextureFormat, TextureUsages};
+
+use super::material::{Kind, Look, StageMaterial};
+use crate::runner::{Snapshot, SolidField};
+
+/// The fields that materials look at.
+pub struct Textures {
+    distance: Handle<Image>,
+    region: Handle<Image>,
+    velocity: Handle<Image>,
+    scalars: Handle<Image>,
+    solids: Handle<Image>,
+    /// What `solids` holds: it stays for as long as nothing moves.
+    solid_field: Option<Arc<SolidField>>,
+}
+
+impl Textures {
+    /// Empty ones.
+    pub fn new(images: &mut Assets<Image>) -> Self {
+        let mut add =
+            |bytes: usize, format: TextureFormat| images.add(volume([1; 3], vec![0; bytes], format));
+        Textures {
+            distance: add(2, TextureFormat::R16Float),
+            region: add(1, TextureFormat::R8Uint),
+            velocity: add(8, TextureFormat::Rgba16Float),
+            scalars: add(4, TextureFormat::Rg16Float),
+            solids: add(2, TextureFormat::R16Float),
+            solid_field: None,
+        }
+    }
+
+    /// Another stage comes, with other solids.
+    pub fn forget_solids(&mut self) {
+        self.solid_field = None;
+    }
+
+    /// Hands the snapshot's arrays to the renderer.
+    pub fn fill(&mut self, snapshot: &Snapshot, images: &mut Assets<Image>) {
+        let cells = &snapshot.cells;
+        let mut put = |handle: &Handle<Image>, size: [usize; 3], data: Vec<u8>, format: TextureFormat| {
+            let _ = images.insert(handle.id(), volume(size, data, format));
+        };
+        put(&self.distance, cells.cells, bytes(&cells.distance), TextureFormat::R16Float);
+        put(&self.region, cells.cells, cells.region.clone(), TextureFormat::R8Uint);
+        if let Some(velocity) = &cells.velocity {
+            put(&self.velocity, cells.cells, bytes(velocity), TextureFormat::Rgba16Float);
+        }
+        if let Some(scalars) = &cells.scalars {
+            put(&self.scalars, cells.cells, bytes(scalars), TextureFormat::Rg16Float);
+        }
+        if !self.solid_field.as_ref().is_some_and(|old| Arc::ptr_eq(old, &snapshot.solids)) {
+            let field = &snapshot.solids;
+            put(&self.solids, field.corners, bytes(&field.distance), TextureFormat::R16Float);
+            self.solid_field = Some(Arc::clone(field));
+        }
+    }
+
+    /// A material that looks at them.
+    pub fn material(&self, kind: Kind, look: Look) -> StageMaterial {
+        let Textures { distance, region, velocity, scalars, solids, .. } = self;
+        StageMaterial {
+            look,
+            distance: distance.clone(),
+            region: region.clone(),
+            velocity: velocity.clone(),
+            scalars: scalars.clone(),
+            solids: solids.clone(),
+            kind,
+        }
+    }
+}
+
+fn bytes<T: bytemuck::NoUninit>(values: &[T]) -> Vec<u8> {
+    bytemuck::cast_slice(values).to_vec()
+}
+
+/// A texture that a camera draws into and panels show.
+pub fn target(size: UVec2) -> Image {
+    let mut image = Image::new_target_texture(size.x, size.y, TextureFormat::Rgba8UnormSrgb, None);
+    image.texture_descriptor.usage |= TextureUsages::COPY_SRC;
+    image
+}
+
+fn volume(size: [usize; 3], data: Vec<u8>, format: TextureFormat) -> Image {
+    let [width, height, depth_or_array_layers] = size.map(|side| side as u32);
+    let size = Extent3d { width, height, depth_or_array_layers };
+    let mut image = Image::new(size, TextureDimension::D3, data, format, RenderAssetUsages::RENDER_WORLD);
+    let filter =
+        if format == TextureFormat::R8Uint { ImageFilterMode::Nearest } else { ImageFilterMode::Linear };
+    image.sampler = ImageSampler::Descriptor(ImageSamplerDescriptor {
+        mag_filter: filter,
+        min_filter: filter,
+        address_mode_u: ImageAddressMode::ClampToEdge,
+        address_mode_v: ImageAddressMode::ClampToEdge,
+        address_mode_w: ImageAddressMode::ClampToEdge,
+        ..default()
+    });
+    image
+}
