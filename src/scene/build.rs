@@ -265,6 +265,12 @@ fn assign_field(params: &mut Params, name: &str, field: &Field<'_>) -> Result<()
     };
     let allowed = info.kind.to_string();
     let value = match (&field.node.value, info.kind) {
+        (Value::Number(number, _), ParamKind::Choice(names)) => {
+            match names.iter().find(|choice| **choice == number.to_string()) {
+                Some(choice) => ParamValue::Choice(choice),
+                None => return Err(field.reject(allowed)),
+            }
+        }
         (Value::Number(number, _), _) => ParamValue::Number(*number),
         (Value::Switch(on), _) => ParamValue::Switch(*on),
         (Value::Word(word) | Value::Text(word), ParamKind::Choice(names)) => {

@@ -40,6 +40,7 @@ pub fn library() -> &'static [BuiltIn] {
         "released_bubble_2d",
         "released_heavy_bubble_2d",
         "dam_break_2d",
+        "pool_tiles_2d",
         "ball_in_circle_2d",
         "tilted_tank_2d",
         "vortex_box_2d",
