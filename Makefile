@@ -33,25 +33,26 @@ simulate: build ## simulate SCENE and write its surface and statistics to OUT/SC
 	$(GLUG) run $(or $(SCENE),dam_break) --out $(OUT)/$(or $(SCENE),dam_break) \
 		--stats $(OUT)/$(or $(SCENE),dam_break)/stats.jsonl
 
-# SCENE:CELLS:FRAME of the pictures in the README.
-PICTURES := dam_break:96:44 splash_tank:96:18 faucet:64:45 ball_in_circle_2d:256:18 rising_bubbles:64:12
+# SCENE:CELLS:FRAME of the pictures in the README, and layers where other ones than usual are shown.
+PICTURES := dam_break:96:14:pressure splash_tank:96:18 faucet:64:45 ball_in_circle_2d:256:18 rising_bubbles:64:12
 # SCENE:CELLS:FRAME of the comparisons in the README.
 COMPARISONS := water_cooler_2d:128:40 water_cooler:64:40
-# SCENE:CELLS:FRAME of the gallery's thumbnails.
+# SCENE:CELLS:FRAME of the gallery's thumbnails, and layers.
 THUMBNAILS := water_cooler_2d:128:40 rising_bubble_2d:128:24 bubble_tube_2d:128:40 diving_bell_2d:128:70 \
-	released_bubble_2d:128:12 dam_break_2d:256:60 ball_in_circle_2d:128:18 tilted_tank_2d:96:1 vortex_box_2d:96:30 \
+	released_bubble_2d:128:12 dam_break_2d:256:24 ball_in_circle_2d:128:18 tilted_tank_2d:96:1 vortex_box_2d:96:30:velocity \
 	water_cooler:40:40 rising_bubbles:40:12 dam_break:48:40 splash_tank:48:16 faucet:48:70 carbonated_glass:40:30 \
 	bubble_tube:40:20 wall_with_holes:40:30 moving_platform:40:30 released_bubble:40:8
 
 pictures: build ## simulate and draw the pictures of README and gallery anew (minutes)
 	@mkdir -p docs/images assets/thumbnails
 	@for entry in $(PICTURES); do \
-		IFS=: read -r scene cells frame <<<"$$entry"; \
-		$(GLUG) render "$$scene" --cells "$$cells" --frames "$$frame" --out "docs/images/$$scene.png"; \
+		IFS=: read -r scene cells frame layers <<<"$$entry"; \
+		$(GLUG) render "$$scene" --cells "$$cells" --frames "$$frame" $${layers:+--layers $$layers} \
+			--out "docs/images/$$scene.png"; \
 	done
 	@for entry in $(THUMBNAILS); do \
-		IFS=: read -r scene cells frame <<<"$$entry"; \
-		$(GLUG) render "$$scene" --cells "$$cells" --frames "$$frame" --plain --size 320x200 \
+		IFS=: read -r scene cells frame layers <<<"$$entry"; \
+		$(GLUG) render "$$scene" --cells "$$cells" --frames "$$frame" $${layers:+--layers $$layers} --plain --size 320x200 \
 			--out "assets/thumbnails/$$scene.png"; \
 	done
 	@for entry in $(COMPARISONS); do \
@@ -59,7 +60,7 @@ pictures: build ## simulate and draw the pictures of README and gallery anew (mi
 		$(GLUG) render "$$scene" --cells "$$cells" --frames "$$frame" --model free-surface --compare constraint \
 			--out "docs/images/$$scene.png"; \
 	done
-	$(GLUG) render splash_tank --cells 64 --frames 20 --panels --size 1440x860 --out docs/images/panels.png
+	$(GLUG) render rising_bubbles --cells 64 --frames 12 --panels --size 1440x860 --out docs/images/panels.png
 
 test: lint ## formatting, lints and all tests
 	cargo test $(CARGO_FLAGS)

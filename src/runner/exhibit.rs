@@ -139,13 +139,14 @@ impl<const D: usize> Pair<D> {
             self.solids = Arc::new(solid_field(setup, time));
         }
         // The flow is part of the picture in 2D, and small.
-        snapshot.cells = solver.cell_fields(Wanted { velocity: wanted.velocity || D == 2, ..wanted });
+        let shown = solver.shown_surface();
+        snapshot.cells = solver.cell_fields(&shown, Wanted { velocity: wanted.velocity || D == 2, ..wanted });
         snapshot.motes = wanted.particles.then(|| solver.motes());
         snapshot.tiles = solver.tiles();
         snapshot.poses = setup.solids.iter().map(|solid| pose_of(solid, time)).collect();
         snapshot.solids = Arc::clone(&self.solids);
         if D == 3 {
-            snapshot.surface = Triangles::from(&extract_surface(solver.blocks(), solver.surface()));
+            snapshot.surface = Triangles::from(&extract_surface(solver.blocks(), &shown));
         }
     }
 }

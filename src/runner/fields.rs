@@ -17,12 +17,16 @@ const REACH: f32 = 10.0;
 const MOST_MOTES: usize = 60_000;
 
 /// The fields that are always there, and those that are wanted.
-pub fn cell_fields<const D: usize>(simulation: &Simulation<D>, wanted: Wanted) -> CellFields {
+pub fn cell_fields<const D: usize>(
+    simulation: &Simulation<D>,
+    surface: &Field<f32>,
+    wanted: Wanted,
+) -> CellFields {
     let state = simulation.state();
     let blocks = &state.blocks;
     let dx = blocks.grid().dx as f32;
     let dense = Dense::new(blocks);
-    let mut distance = dense.gather(REACH, |slot, local| state.surface.block(slot)[local] / dx);
+    let mut distance = dense.gather(REACH, |slot, local| surface.block(slot)[local] / dx);
     widen(&mut distance, dense.cells);
     let region = regions(simulation, &dense);
     let faces = |field: &Field<f32>, slot: usize, local: usize, axis: usize| {

@@ -13,6 +13,7 @@ mod exhibit;
 mod fields;
 mod half;
 mod pace;
+mod shore;
 mod snapshot;
 mod solver;
 mod stage;

@@ -7,8 +7,8 @@ use crate::linear::{SolveInfo, assemble, assemble_with_bodies};
 use crate::math::unflatten;
 use crate::sim::{FrameReport, MemoryReport, Params, Preconditioner, Simulation, SolveReport};
 
-use super::fields;
 use super::snapshot::{CellFields, Mote, TileView, Wanted};
+use super::{fields, shore};
 
 /// Why a simulation could not go on.
 pub type SolverError = Box<dyn std::error::Error + Send + Sync>;
@@ -39,8 +39,8 @@ pub trait Solver<const D: usize>: Send + Sync {
     /// The statistics of this moment, without those of a frame.
     fn survey(&mut self) -> FrameReport;
 
-    /// Fields on the grid, as a snapshot holds them.
-    fn cell_fields(&self, wanted: Wanted) -> CellFields;
+    /// Fields on the grid, as a snapshot holds them; the surface is the one to show.
+    fn cell_fields(&self, surface: &Field<f32>, wanted: Wanted) -> CellFields;
 
     /// Particles, as a snapshot holds them.
     fn motes(&self) -> Vec<Mote>;
@@ -55,6 +55,9 @@ pub trait Solver<const D: usize>: Send + Sync {
 
     /// Signed distance to the liquid's surface at cell centres, metres, negative inside.
     fn surface(&self) -> &Field<f32>;
+
+    /// The same, as it is shown: water against a wall is drawn up to it.
+    fn shown_surface(&self) -> Field<f32>;
 
     /// Particle positions, in cells.
     fn particle_positions(&self) -> &[[f32; D]];
@@ -99,8 +102,8 @@ impl<const D: usize> Solver<D> for Simulation<D> {
         Simulation::survey(self)
     }
 
-    fn cell_fields(&self, wanted: Wanted) -> CellFields {
-        fields::cell_fields(self, wanted)
+    fn cell_fields(&self, surface: &Field<f32>, wanted: Wanted) -> CellFields {
+        fields::cell_fields(self, surface, wanted)
     }
 
     fn motes(&self) -> Vec<Mote> {
@@ -117,6 +120,10 @@ impl<const D: usize> Solver<D> for Simulation<D> {
 
     fn surface(&self) -> &Field<f32> {
         self.surface()
+    }
+
+    fn shown_surface(&self) -> Field<f32> {
+        shore::shown_surface(self)
     }
 
     fn particle_positions(&self) -> &[[f32; D]] {

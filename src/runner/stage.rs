@@ -224,17 +224,20 @@ fn solid_surface<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> Triangle
 }
 
 /// The solids' distance at one time on a grid over the domain: twice as fine as the cells in 2D, where it is all there
-/// is to see of them, at most 64 corners a side in 3D, where it casts shadows.
+/// is to see of them; as fine as the cells in 3D, where it shapes the water along them, but coarser where it has to be
+/// made again and again.
 pub fn solid_field<const D: usize>(setup: &Setup<D>, time: Real) -> SolidField {
     if setup.solids.is_empty() {
         return SolidField { corners: [1; 3], distance: vec![half(SOLID_REACH as f32)] };
     }
+    let moving = setup.solids.iter().any(Solid::is_moving);
     let corners: [usize; 3] = std::array::from_fn(|axis| match D {
         _ if axis >= D => 1,
         2 => (2 * setup.grid.cells[axis]).min(1024) + 1,
         _ => {
             let longest = setup.grid.cells.into_iter().max().unwrap_or(1);
-            (setup.grid.cells[axis] * 63 / longest).clamp(4, 63) + 1
+            let most = longest.min(if moving { 64 } else { 128 });
+            (setup.grid.cells[axis] * most / longest).max(4) + 1
         }
     });
     let solids: Vec<_> = setup.solids.iter().map(|solid| solid.at(time)).collect();

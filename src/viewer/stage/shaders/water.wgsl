@@ -134,10 +134,13 @@ fn against_glass(at: vec3<f32>, normal: vec3<f32>) -> vec3<f32> {
     if dot(side, side) > 0.5 {
         return normalize(side);
     }
-    if stage::solid(at) < 0.7 * stage::look.size.w {
-        return -stage::solid_normal(at);
+    let gap = stage::solid(at) / stage::look.size.w;
+    if gap > 1.4 {
+        return normal;
     }
-    return normal;
+    // Thin gaps between liquid and wall are the grid's, not the water's; a surface that ends at the wall is.
+    let wall = -stage::solid_normal(at);
+    return select(normal, wall, gap < 0.5 || dot(normal, wall) > 0.25);
 }
 
 fn shade(at: vec3<f32>, mesh_normal: vec3<f32>) -> vec4<f32> {
