@@ -343,9 +343,9 @@ table! {
 /// A tile size as the panel shows it.
 const fn tile_size_name(size: u32) -> &'static str {
     match size {
-        ..=8 => "8",
-        ..=16 => "16",
-        ..=32 => "32",
+        0..=8 => "8",
+        9..=16 => "16",
+        17..=32 => "32",
         _ => "64",
     }
 }

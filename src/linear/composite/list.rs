@@ -125,7 +125,7 @@ impl Numbering {
     #[inline]
     pub fn place(&self, block: usize, local: usize) -> u32 {
         let (word, bit) = (local / 64, local % 64);
-        let colour = ((local + local / 8 + local / 64) % 2) as usize;
+        let colour = (local + local / 8 + local / 64) % 2;
         let active = &self.active[block];
         let mut place = self.first[block][colour];
         for below in 0..word {

@@ -222,7 +222,8 @@ impl<const D: usize> CompositeSolver<D> {
             size = self.subtract_product(bodies, &rhs);
         }
         // A guess worse than none, or not a number, is dropped.
-        if !params.warm_start || !(size.square < b.square) {
+        let helps = params.warm_start && size.square < b.square;
+        if !helps {
             self.x.fill(0.0);
             self.r.copy_from_slice(&rhs);
             size = b;
@@ -244,7 +245,8 @@ impl<const D: usize> CompositeSolver<D> {
         let unfit = kind == PreconditionerKind::Multigrid && !info.converged;
         if unfit && info.outcome != Outcome::Stopped {
             info.fallback = true;
-            if !(info.relative_residual < 1.0) {
+            let helped = info.relative_residual < 1.0;
+            if !helped {
                 self.x.fill(0.0);
                 self.r.copy_from_slice(&rhs);
             }
