@@ -24,6 +24,6 @@ mod walls;
 
 pub use assemble::{FREE, OWN, Problem, Roles};
 pub use measure::divergence;
-pub use phases::{mix_velocities, separate_velocities};
+pub use phases::{find_unknowns, mix_velocities, separate_velocities};
 pub use project::{Projection, Solved, project};
 pub use walls::{face_velocity, leads_into_far_air, stop_at_walls};

@@ -119,7 +119,7 @@ impl Masses {
 
 /// Finds the blocks with unknowns, and the air cells with a pressure of their own. Air beyond an open side of the domain
 /// has none: outside, pressure is zero.
-pub(super) fn find_unknowns<const D: usize>(problem: &Problem<'_, D>, projection: &mut Projection<D>) {
+pub fn find_unknowns<const D: usize>(problem: &Problem<'_, D>, projection: &mut Projection<D>) {
     projection.live_flag.clear();
     projection.live_flag.resize(problem.blocks.slot_count(), false);
     projection.live.as_slice().iter().for_each(|&slot| projection.live_flag[slot as usize] = true);

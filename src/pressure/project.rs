@@ -28,7 +28,7 @@ pub struct Projection<const D: usize> {
     pub live: Slots,
     pub(super) live_flag: Vec<bool>,
     /// Air cells with a pressure of their own, if the last projection had any: if it was `mixed`.
-    pub(super) gas: Field<bool>,
+    pub gas: Field<bool>,
     pub(super) mixed: bool,
     /// Density of such air over the liquid's.
     air_mass: f32,

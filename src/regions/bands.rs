@@ -1,21 +1,21 @@
-//! Which liquid cells lie deep enough to belong to a tile.
+//! Which cells lie deep enough to belong to a tile.
 
 use rayon::prelude::*;
 
-use crate::geometry::{Boundary, Label, Nearness};
+use crate::geometry::Nearness;
+use crate::grid::Blocks;
 use crate::grid::masks::{self, Bits};
-use crate::grid::{Blocks, Field, Slots};
 use crate::math::Side;
 
-use super::TileRules;
+use super::tiling::{Ground, TileRules};
 
 /// Working memory: a mask per live block, numbered from 1 in the order of their list; 0 is for all others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bands {
     /// Place of each slot's block among the live ones, 0 if it is not.
     pub place: Vec<u32>,
-    /// Liquid cells.
-    pub liquid: Vec<Bits>,
+    /// The fluid's cells.
+    own: Vec<Bits>,
     /// Cells close to the surface or to a wall, layer by layer.
     surface: Vec<Bits>,
     wall: Vec<Bits>,
@@ -23,57 +23,59 @@ pub(super) struct Bands {
 }
 
 impl Bands {
-    /// Finds the bands. Layer 1 of the surface's band are the liquid cells next to air, of the walls' band those with a
-    /// face that is not wholly open; further layers are the liquid neighbours of the one before.
+    /// Finds the bands of a fluid, whose cells in a block are `own(slot)`, beside other fluids in `other(slot)`. Layer 1
+    /// of the surface's band are its cells next to others, of the walls' band those with a face that is not wholly open;
+    /// further layers are the neighbours of the one before.
     pub fn find<const D: usize>(
         &mut self,
-        blocks: &Blocks<D>,
-        boundary: &Boundary<D>,
-        label: &Field<Label>,
-        live: &Slots,
+        ground: &Ground<'_, D>,
+        own: impl Fn(usize) -> Bits + Sync,
+        other: impl Fn(usize) -> Bits + Sync,
         rules: &TileRules,
     ) {
-        let live = live.as_slice();
+        let (blocks, boundary, live) = (ground.blocks, ground.boundary, ground.live.as_slice());
         self.place.clear();
         self.place.resize(blocks.slot_count(), 0);
         for (index, &slot) in live.iter().enumerate() {
             self.place[slot as usize] = index as u32 + 1;
         }
         let count = live.len() + 1;
-        for list in [&mut self.liquid, &mut self.surface, &mut self.wall, &mut self.next] {
+        for list in [&mut self.own, &mut self.surface, &mut self.wall, &mut self.next] {
             list.clear();
             list.resize(count, masks::NONE);
         }
-        let masked = self.liquid[1..].par_iter_mut().zip(&mut self.surface[1..]).zip(&mut self.wall[1..]);
-        masked.zip(live).with_min_len(64).for_each(|(((liquid, surface), wall), &slot)| {
+        let masked = self.own[1..].par_iter_mut().zip(&mut self.surface[1..]).zip(&mut self.wall[1..]);
+        masked.zip(live).with_min_len(64).for_each(|(((cells, surface), wall), &slot)| {
             let slot = slot as usize;
-            *liquid = masks::bits_of(label.block(slot), |label| label == Label::Liquid);
-            let air = masks::bits_of(label.block(slot), |label| label == Label::Air);
+            *cells = own(slot);
+            if *cells == masks::NONE {
+                return;
+            }
+            let others = other(slot);
             for axis in 0..D {
                 for (high, side) in [(false, Side::Low), (true, Side::High)] {
-                    let next = blocks.beside(slot, axis, side) as usize;
-                    let beyond = masks::bits_of(label.block(next), |label| label == Label::Air);
-                    let touching = masks::beside::<D>(&air, axis, high, &beyond);
-                    (0..masks::words(D)).for_each(|word| surface[word] |= touching[word] & liquid[word]);
+                    let beyond = other(blocks.beside(slot, axis, side) as usize);
+                    let touching = masks::beside::<D>(&others, axis, high, &beyond);
+                    (0..masks::words(D)).for_each(|word| surface[word] |= touching[word] & cells[word]);
                 }
             }
             if boundary.nearness(slot) != Nearness::Clear {
                 let cut = &boundary.bits(slot).cut;
-                (0..masks::words(D)).for_each(|word| wall[word] = cut[word] & liquid[word]);
+                (0..masks::words(D)).for_each(|word| wall[word] = cut[word] & cells[word]);
             }
         });
         for _ in 1..rules.surface_band {
-            grow::<D>(blocks, live, &self.place, &self.liquid, &mut self.surface, &mut self.next);
+            grow::<D>(blocks, live, &self.place, &self.own, &mut self.surface, &mut self.next);
         }
         for _ in 1..rules.wall_band {
-            grow::<D>(blocks, live, &self.place, &self.liquid, &mut self.wall, &mut self.next);
+            grow::<D>(blocks, live, &self.place, &self.own, &mut self.wall, &mut self.next);
         }
     }
 
-    /// Liquid cells of a live block beyond all bands.
+    /// The fluid's cells of a live block beyond all bands.
     pub fn deep(&self, place: usize) -> Bits {
         std::array::from_fn(|word| {
-            self.liquid[place][word] & !(self.surface[place][word] | self.wall[place][word])
+            self.own[place][word] & !(self.surface[place][word] | self.wall[place][word])
         })
     }
 }

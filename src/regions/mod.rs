@@ -1,17 +1,20 @@
-//! Regions of liquid that move as one incompressible affine field (CBAR §5 and §6): where they are, how heavy they are,
+//! Regions of liquid, or of air with mass, that move as one incompressible affine field (CBAR §5 and §6): where they are, how heavy they are,
 //! and what their velocities are.
 //!
 //! * `bands`: the ordinary cells that every surface and wall keeps around itself.
 //! * `boxes`: the lattice of tiles, uniform or graded.
+//! * `carve`: which cells make a tile, in a box of the lattice or in a bubble as a whole.
 //! * [`Tiling`]: the tiles themselves, as bodies for the linear solver.
 //! * `motion`: from face velocities to affine fields and back.
 
 mod bands;
 mod boxes;
+mod carve;
+mod colour;
 mod motion;
 mod shape;
 mod tiling;
 mod whole;
 
 pub use boxes::TileSize;
-pub use tiling::{Tile, TileRules, Tiling};
+pub use tiling::{Division, Ground, Tile, TileRules, Tiling};

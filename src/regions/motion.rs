@@ -35,7 +35,8 @@ impl<const D: usize> Tiling<D> {
                     (0..D).for_each(|k| sums[axis][k + 1] += u * place[k]);
                 }
             }
-            tile.field = body.response.apply::<D>(&sums);
+            // The response is one to forces, the sums are of velocities.
+            tile.field = body.response.apply::<D>(&sums).map(|row| row.map(|value| value * tile.density));
         });
     }
 
@@ -81,8 +82,12 @@ impl<const D: usize> Tiling<D> {
                 }
             }
             let change = body.response.apply::<D>(&forces);
-            tile.pressure =
-                extended_pressure::<D>(&change, &faces[body.faces[0] as usize..body.faces[D] as usize], q);
+            tile.pressure = extended_pressure::<D>(
+                &change,
+                tile.density,
+                &faces[body.faces[0] as usize..body.faces[D] as usize],
+                q,
+            );
             for axis in 0..D {
                 (0..=D).for_each(|k| tile.field[axis][k] += change[axis][k]);
                 tile.field[axis][0] += impulse[axis];
@@ -166,14 +171,15 @@ impl Quadratic {
 /// and is left out.
 fn extended_pressure<const D: usize>(
     change: &crate::linear::Moments,
+    density: f64,
     faces: &[BodyFace],
     q: &Field<f64>,
 ) -> Quadratic {
     let mut pressure = Quadratic::default();
     for k in 0..D {
-        pressure.slope[k] = -change[k][0];
+        pressure.slope[k] = -density * change[k][0];
         for l in 0..D {
-            pressure.curve[k][l] = -0.5 * (change[k][l + 1] + change[l][k + 1]);
+            pressure.curve[k][l] = -0.5 * density * (change[k][l + 1] + change[l][k + 1]);
         }
     }
     // Half a cell away from the faces they lie at; that averages out.

@@ -118,4 +118,9 @@ impl Answer {
         let response = Response::new::<D>(&faces.all, density)?;
         Some(Answer { response, bound: response.bound::<D>(&faces.surface) })
     }
+
+    /// The same shape, so many times denser.
+    pub fn with_density(&self, density: f64) -> Answer {
+        Answer { response: self.response.with_density(density), bound: self.bound / density }
+    }
 }

@@ -2,10 +2,11 @@
 
 use crate::bubbles::{Measure, Rates, Regions, Scene, Targets, Tracker, WallBlocks};
 use crate::geometry::{Boundary, Label, Settled, Walls};
-use crate::grid::{Blocks, Field, SIDE, block_cells};
+use crate::grid::{Blocks, Field, SIDE, block_cells, masks};
 use crate::liquid::CellRanges;
 use crate::math::{Real, Vector, unflatten};
 use crate::pressure::{FREE, OWN, Projection, Roles};
+use crate::regions::Tiling;
 
 use super::gas::Tally;
 use super::{AirSource, Bubbles, Model, Params};
@@ -33,6 +34,7 @@ pub struct Air<const D: usize> {
     weight: Vec<Real>,
     guess: Vec<Real>,
     fed: Vec<(u32, Real)>,
+    in_tiles: Vec<Real>,
     last_dt: Real,
 }
 
@@ -101,7 +103,7 @@ impl<const D: usize> Air<D> {
             conserve,
             time,
         });
-        self.mass = if params.model == Model::TwoPhase { params.air_density / params.density } else { 0.0 };
+        self.mass = if params.model.has_gas() { params.air_density / params.density } else { 0.0 };
         self.assign_nodes(conserve, dt);
         let kept = &self.kept;
         self.targets.update(
@@ -128,6 +130,27 @@ impl<const D: usize> Air<D> {
             {
                 *outflow /= self.tally.sums[region][0].max(1.0);
             }
+        }
+    }
+
+    /// The inside of a tile cannot expand: what is asked of a region is asked of its other cells, the more of each.
+    pub fn ask_outside(&mut self, tiling: &Tiling<D>) {
+        // Few cells are not asked for everything at once.
+        const MOST: Real = 20.0;
+        self.in_tiles.clear();
+        self.in_tiles.resize(self.outflow.len(), 0.0);
+        tiling.for_each_piece(|slot, bits| {
+            let Some(first) = masks::first(bits) else { return };
+            if let Some(cells) = self.in_tiles.get_mut(self.regions.of.block(slot)[first] as usize) {
+                *cells += bits.iter().map(|word| word.count_ones() as Real).sum::<Real>();
+            }
+        });
+        for (region, inside) in self.in_tiles.iter().enumerate().filter(|(_, cells)| **cells > 0.0) {
+            let asked = match self.tracker.records()[region].phase {
+                Label::Liquid => self.measure.extent[region].deep,
+                _ => self.tally.sums[region][0],
+            };
+            self.outflow[region] *= (asked / (asked - inside).max(1.0)).clamp(1.0, MOST);
         }
     }
 
@@ -253,7 +276,7 @@ impl Params {
     pub fn keeps_air(&self) -> bool {
         match self.model {
             Model::FreeSurface => false,
-            Model::Constraint | Model::TwoPhase => true,
+            Model::Constraint | Model::TwoPhase | Model::AffineBubbles => true,
             Model::AffineTiles => self.bubbles == Bubbles::Constraint,
         }
     }

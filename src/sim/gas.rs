@@ -5,7 +5,7 @@ use crate::geometry::Label;
 use crate::grid::{Blocks, CHUNKS, Field, SIDE, for_each_block_collecting};
 use crate::math::{Real, unflatten};
 
-use super::{Model, Params, Scratch, State};
+use super::{Params, Scratch, State};
 
 /// Carries the air's velocity through the substep, if air has mass; `velocity` is free before and afterwards.
 pub(super) fn advect_gas<const D: usize>(
@@ -15,7 +15,7 @@ pub(super) fn advect_gas<const D: usize>(
     dt: Real,
 ) {
     let State { gas, blocks, velocity, earlier, .. } = state;
-    if params.model != Model::TwoPhase {
+    if !params.model.has_gas() {
         return gas.leave();
     }
     for field in velocity.iter_mut().chain(&mut *earlier) {

@@ -17,6 +17,10 @@ pub enum Model {
     /// Air is a second fluid with a density: the reference, and the only one for heavy air.
     #[serde(rename = "two-phase")]
     TwoPhase,
+    /// Air is a second fluid with a density, and the inside of a bubble moves as one affine field without divergence, or
+    /// in tiles of that kind (CBAR §5).
+    #[serde(rename = "affine-bubbles")]
+    AffineBubbles,
     /// The deep liquid moves in tiles, each one an affine field without divergence (CBAR §6); `bubbles` says how air is
     /// treated.
     #[serde(rename = "affine-tiles")]
@@ -25,7 +29,8 @@ pub enum Model {
 
 impl Model {
     /// Every model, in the order they are offered.
-    pub const ALL: [Model; 4] = [Model::FreeSurface, Model::Constraint, Model::TwoPhase, Model::AffineTiles];
+    pub const ALL: [Model; 5] =
+        [Model::FreeSurface, Model::Constraint, Model::TwoPhase, Model::AffineBubbles, Model::AffineTiles];
 
     /// The name on the command line and in scene files.
     pub const fn name(self) -> &'static str {
@@ -33,8 +38,14 @@ impl Model {
             Model::FreeSurface => "free-surface",
             Model::Constraint => "constraint",
             Model::TwoPhase => "two-phase",
+            Model::AffineBubbles => "affine-bubbles",
             Model::AffineTiles => "affine-tiles",
         }
+    }
+
+    /// Whether air is a fluid with a density.
+    pub const fn has_gas(self) -> bool {
+        matches!(self, Model::TwoPhase | Model::AffineBubbles)
     }
 
     /// The model of that name.
@@ -118,7 +129,7 @@ pub struct Params {
     pub gravity: f64,
     /// Density of the liquid, kg/m³.
     pub density: f64,
-    /// Density of what fills the bubbles, kg/m³: matters to two-phase flow alone.
+    /// Density of what fills the bubbles, kg/m³: matters to the models that give air a mass.
     pub air_density: f64,
     /// Share of FLIP in the transfer back to particles; the rest is APIC.
     pub flip: f64,
@@ -158,6 +169,12 @@ pub struct Params {
     pub surface_band: u32,
     /// Layers of ordinary cells along every wall.
     pub wall_band: u32,
+    /// Layers of ordinary cells inside every bubble's surface.
+    pub bubble_band: u32,
+    /// Width of the tiles inside bubbles, as a power of two in cells; 0 if a bubble is not divided.
+    pub bubble_tile_size: u32,
+    /// In the model with affine bubbles: the deep liquid moves in tiles as well.
+    pub affine_liquid: bool,
 }
 
 /// A parameter's value, whatever its kind.
@@ -283,8 +300,10 @@ macro_rules! table {
     (@kind preconditioner) => { ParamKind::Choice(&["multigrid", "jacobi", "incomplete-cholesky", "algorithm-1"]) };
     (@kind bubbles) => { ParamKind::Choice(&["free-surface", "constraint"]) };
     (@kind tile_size) => { ParamKind::Choice(&["8", "16", "32", "64"]) };
+    (@kind bubble_tile_size) => { ParamKind::Choice(&["whole", "8", "16", "32", "64"]) };
     (@get bubbles $place:expr) => { ParamValue::Choice($place.name()) };
     (@get tile_size $place:expr) => { ParamValue::Choice(tile_size_name($place)) };
+    (@get bubble_tile_size $place:expr) => { ParamValue::Choice(tile_size_name($place)) };
     (@set bubbles $place:expr, $value:expr) => {
         if let ParamValue::Choice(name) = $value
             && let Some(found) = Bubbles::ALL.into_iter().find(|b| b.name() == *name)
@@ -297,6 +316,11 @@ macro_rules! table {
             && let Ok(size) = name.parse()
         {
             $place = size;
+        }
+    };
+    (@set bubble_tile_size $place:expr, $value:expr) => {
+        if let ParamValue::Choice(name) = $value {
+            $place = name.parse().unwrap_or(0);
         }
     };
     (@get number $place:expr) => { ParamValue::Number($place) };
@@ -318,7 +342,7 @@ macro_rules! table {
 table! {
     gravity: number(0.0, 100.0), "m/s²", true, 9.81, "Downward pull. 9.81 on Earth, 0 in orbit.";
     density: number(1.0, 20000.0), "kg/m³", true, 1000.0, "Mass of a cubic metre of the liquid; scales pressures and energies.";
-    air_density: number(0.01, 20000.0), "kg/m³", true, 1.0, "Mass of a cubic metre of air, or of whatever fills the bubbles; the model two-phase alone feels it. Denser than the liquid, bubbles sink.";
+    air_density: number(0.01, 20000.0), "kg/m³", true, 1.0, "Mass of a cubic metre of air, or of whatever fills the bubbles; the models two-phase and affine-bubbles feel it. Denser than the liquid, bubbles sink.";
     flip: number(0.0, 1.0), "", true, 0.97, "1 keeps every ripple (FLIP), 0 smooths them out (APIC).";
     cfl: number(0.25, 3.75), "cells", true, 3.75, "How far the fastest liquid may travel per substep. Smaller is slower and more accurate.";
     min_substeps: whole(1, 100), "", true, 1, "Fewest substeps per frame.";
@@ -334,16 +358,20 @@ table! {
     sweeps: whole(1, 8), "", true, 2, "Smoothing sweeps down and up each multigrid level.";
     warm_start: switch(), "", true, true, "Start the pressure solve from the last pressure.";
     bubbles: bubbles(), "", true, Bubbles::Constraint, "Model affine-tiles: whether closed air keeps its volume or is a free surface.";
-    tile_size: tile_size(), "cells", true, 16, "Model affine-tiles: width of the tiles that move as one, the layer of ordinary cells between them included.";
-    tile_size_deep: tile_size(), "cells", true, 16, "Model affine-tiles: width of tiles far from the surface; larger than the tile size makes them grow with depth.";
-    surface_band: whole(1, 64), "cells", true, 9, "Model affine-tiles: layers of ordinary cells below every surface. Too few (3) leave marks on the waves.";
-    wall_band: whole(1, 64), "cells", true, 2, "Model affine-tiles: layers of ordinary cells along every wall.";
+    tile_size: tile_size(), "cells", true, 16, "Tiles in the liquid: width of the tiles that move as one, the layer of ordinary cells between them included.";
+    tile_size_deep: tile_size(), "cells", true, 16, "Tiles in the liquid: width of tiles far from the surface; larger than the tile size makes them grow with depth.";
+    surface_band: whole(1, 64), "cells", true, 9, "Tiles in the liquid: layers of ordinary cells below every surface. Too few (3) leave marks on the waves.";
+    wall_band: whole(1, 64), "cells", true, 2, "Tiles: layers of ordinary cells along every wall.";
+    bubble_band: whole(1, 64), "cells", true, 3, "Model affine-bubbles: layers of ordinary cells inside every bubble's surface.";
+    bubble_tile_size: bubble_tile_size(), "cells", true, 0, "Model affine-bubbles: whether the inside of a bubble moves as a whole, or in tiles of this width.";
+    affine_liquid: switch(), "", true, false, "Model affine-bubbles: let the deep liquid move in tiles as well.";
 }
 
 /// A tile size as the panel shows it.
 const fn tile_size_name(size: u32) -> &'static str {
     match size {
-        0..=8 => "8",
+        0 => "whole",
+        1..=8 => "8",
         9..=16 => "16",
         17..=32 => "32",
         _ => "64",

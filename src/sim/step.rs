@@ -8,7 +8,7 @@ use crate::linear::{PreconditionerKind, SolverParams};
 use crate::liquid::{self, Bounds, FaceMask, Layout, Reseeded};
 use crate::math::{Real, Vector};
 use crate::pressure::{self, Problem, Solved};
-use crate::regions::{TileRules, TileSize};
+use crate::regions::{Division, Ground, TileRules, TileSize};
 
 use super::air::Surroundings;
 use super::clock::{StageClock, StageTimes};
@@ -110,7 +110,7 @@ pub fn prepare<const D: usize>(
 fn sort<const D: usize>(state: &mut State<D>, params: &Params) {
     let State { air, blocks, walls, sorter, particles, time, .. } = state;
     air.wall_blocks.update(blocks, walls, *time);
-    let needed = air.wall_blocks.needed(params.model == Model::TwoPhase);
+    let needed = air.wall_blocks.needed(params.model.has_gas());
     sorter.sort(particles, blocks, walls, needed, *time);
 }
 
@@ -184,23 +184,58 @@ fn track<const D: usize>(state: &mut State<D>, params: &Params, dt: Real) {
     air.track(&around, &sorter.ranges, sorter.origin(), air_sources, params, dt);
 }
 
-/// Decides which parts of the deep liquid move as a whole.
+/// Decides which parts of the fluids move as a whole.
 fn lay_tiles<const D: usize>(state: &mut State<D>, params: &Params) {
-    let State { blocks, boundary, projection, .. } = state;
-    if params.model != Model::AffineTiles {
+    let State { blocks, boundary, walls, surface, projection, air, time, .. } = state;
+    let (liquid, gas) = (tiles_in_liquid(params), tiles_in_gas(params));
+    if liquid.is_none() && gas.is_none() {
         projection.tiling = None;
         return;
     }
-    let rules = TileRules {
-        size: TileSize {
-            least: params.tile_size as usize,
-            most: params.tile_size_deep.max(params.tile_size) as usize,
-        },
+    let roles = air.roles();
+    pressure::find_unknowns(
+        &Problem { blocks, boundary, walls, surface, impulse: [0.0; D], roles, time: *time },
+        projection,
+    );
+    let pressure::Projection { label, live, gas: gas_cells, tiling, .. } = projection;
+    let (tiling, ground) = (tiling.get_or_insert_default(), Ground { blocks, boundary, live });
+    tiling.clear(blocks);
+    if let Some(rules) = liquid {
+        tiling.add_liquid(&ground, label, &rules);
+    }
+    if let Some(rules) = gas.filter(|_| roles.has_gas()) {
+        tiling.add_gas(&ground, label, gas_cells, &rules);
+    }
+    air.ask_outside(tiling);
+}
+
+/// Where tiles of liquid may be, if there are any.
+fn tiles_in_liquid(params: &Params) -> Option<TileRules> {
+    let wanted = match params.model {
+        Model::AffineTiles => true,
+        Model::AffineBubbles => params.affine_liquid,
+        _ => false,
+    };
+    let (least, deep) = (params.tile_size as usize, params.tile_size_deep as usize);
+    wanted.then_some(TileRules {
+        division: Division::Lattice(TileSize { least, most: deep.max(least) }),
         surface_band: params.surface_band as usize,
         wall_band: params.wall_band as usize,
-    };
-    let pressure::Projection { label, live, tiling, .. } = projection;
-    tiling.get_or_insert_default().update(blocks, boundary, label, live, &rules);
+        density: 1.0,
+    })
+}
+
+/// Where tiles of air with mass may be, if there are any.
+fn tiles_in_gas(params: &Params) -> Option<TileRules> {
+    (params.model == Model::AffineBubbles).then_some(TileRules {
+        division: match params.bubble_tile_size as usize {
+            0 => Division::Whole,
+            size => Division::Lattice(TileSize { least: size, most: size }),
+        },
+        surface_band: params.bubble_band as usize,
+        wall_band: params.wall_band as usize,
+        density: params.air_density / params.density,
+    })
 }
 
 fn project<const D: usize>(

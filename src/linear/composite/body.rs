@@ -46,6 +46,14 @@ impl Response {
         (square > 0.0).then_some(response)
     }
 
+    /// That of the same body, so many times denser.
+    pub fn with_density(&self, density: f64) -> Response {
+        let mut response = *self;
+        response.gram.iter_mut().flatten().flatten().for_each(|value| *value /= density);
+        response.trace.iter_mut().flatten().for_each(|value| *value /= density.sqrt());
+        response
+    }
+
     /// The velocity field that forces cause.
     #[inline]
     pub fn apply<const D: usize>(&self, forces: &Moments) -> Moments {

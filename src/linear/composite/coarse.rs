@@ -13,7 +13,7 @@ use super::super::coarsen::in_series;
 use super::super::layout::{Node, Place};
 use super::super::level::Level;
 use super::super::transfer::cover_of;
-use super::list::{GRAIN, List, Record, Rest};
+use super::list::{Extra, GRAIN, List, Record, Rest};
 use super::product::{Faces, Patch, SharedTerms, Surfaces};
 
 /// Children of the nodes of a coarse list.
@@ -150,75 +150,101 @@ impl Family {
     }
 }
 
+/// Links of one coarse node.
+struct Row {
+    record: Record,
+    rest: Rest,
+    extras: std::ops::Range<usize>,
+}
+
+/// The rows of some coarse nodes, and their extra links.
+type Rows = (Vec<Row>, Vec<Extra>);
+
 /// Fills in the network of a coarse list. `h` is the width of the finer level's cells.
 pub(super) fn link_up<const D: usize>(fine: &List, family: &Family, coarse: &mut List, h: f32) {
     coarse.whole = fine.whole * (1 << (D - 1)) as f32 * 0.5;
-    let steps = |node: usize| if family.of(node).len() > 1 { 2.0f32 } else { 1.0 };
-    let base = [coarse.black, 0];
-    let fine_base = [fine.black, 0];
-    let built: Vec<(Record, Rest)> = (0..coarse.len())
+    let this = &*coarse;
+    let built: Vec<Rows> = (0..coarse.len().div_ceil(GRAIN))
         .into_par_iter()
-        .with_min_len(512)
-        .map(|node| {
-            let (mut record, mut rest) = (Record::default(), Rest::default());
-            let colour = (node >= coarse.black) as usize;
-            let is_merged = family.of(node).len() > 1;
-            for &child in family.of(node) {
-                let child = child as usize;
-                let own = &fine.records[child];
-                let special = (own.rest != 0).then(|| &fine.rest[own.rest as usize]);
-                let child_colour = (child >= fine.black) as usize;
-                for k in 0..2 * D {
-                    if own.near[k] == 0 {
-                        continue;
-                    }
-                    let other = fine.parent[own.near[k] as usize + fine_base[child_colour]] as usize;
-                    if other == node || other == 0 {
-                        continue;
-                    }
-                    let place = (other - base[colour]) as u32;
-                    // A neighbour that fell into parts: one of them is kept, see `drop_one_sided`.
-                    if record.near[k] == 0 {
-                        record.near[k] = place;
-                    }
-                    if record.near[k] == place {
-                        rest.link[k] += special.map_or(fine.whole, |special| special.link[k]);
-                    }
-                }
-                if let Some(special) = special {
-                    rest.ground +=
-                        if is_merged { in_series(special.ground, special.area, h) } else { special.ground };
-                    rest.area += special.area;
-                }
-            }
-            for k in 0..2 * D {
-                if record.near[k] != 0 {
-                    let other = record.near[k] as usize + base[colour];
-                    rest.link[k] *= 2.0 / (steps(node) + steps(other));
-                }
-            }
-            (record, rest)
+        .map(|chunk| {
+            let mut extras = Vec::new();
+            let nodes = chunk * GRAIN..((chunk + 1) * GRAIN).min(this.len());
+            (nodes.map(|node| link_node::<D>(fine, family, this, node, h, &mut extras)).collect(), extras)
         })
         .collect();
-    let one_sided = |node: usize, k: usize| {
-        let other = built[node].0.near[k] as usize + base[(node >= coarse.black) as usize];
-        built[other].0.near[k ^ 1] as usize + base[(other >= coarse.black) as usize] != node
-    };
-    for node in 0..built.len() {
-        let (mut record, mut rest) = built[node];
-        for k in 0..2 * D {
-            if record.near[k] != 0 && one_sided(node, k) {
-                (record.near[k], rest.link[k]) = (0, 0.0);
+    coarse.extras.clear();
+    let mut node = 0;
+    for (rows, extras) in built {
+        for Row { mut record, rest, extras: own } in rows {
+            let plain = |k: usize| record.near[k] == 0 || rest.link[k] == coarse.whole;
+            if rest.ground != 0.0 || !(0..2 * D).all(plain) {
+                record.rest = coarse.rest.len() as u32;
+                coarse.rest.push(rest);
+            }
+            let more = extras[own].iter().map(|extra| extra.link).sum::<f32>();
+            coarse.diagonal[node] = rest.link.iter().sum::<f32>() + rest.ground + more;
+            coarse.records[node] = record;
+            node += 1;
+        }
+        coarse.extras.extend(extras);
+    }
+}
+
+/// Adds up the links of a coarse node's children. Where a neighbouring place holds several nodes, or the own one does,
+/// the second and further links along an axis are extra ones.
+fn link_node<const D: usize>(
+    fine: &List,
+    family: &Family,
+    coarse: &List,
+    node: usize,
+    h: f32,
+    extras: &mut Vec<Extra>,
+) -> Row {
+    let steps = |node: usize| if family.of(node).len() > 1 { 2.0f32 } else { 1.0 };
+    let (base, fine_base) = ([coarse.black, 0], [fine.black, 0]);
+    let first = extras.len();
+    let (mut record, mut rest) = (Record::default(), Rest::default());
+    let colour = (node >= coarse.black) as usize;
+    let is_merged = family.of(node).len() > 1;
+    let mut add = |k: Option<usize>, other: usize, link: f32| {
+        if other == node || other == 0 {
+            return;
+        }
+        let link = link * 2.0 / (steps(node) + steps(other));
+        let is_across = ((other >= coarse.black) as usize) != colour;
+        if is_across {
+            let place = (other - base[colour]) as u32;
+            let known = (0..2 * D).find(|&k| record.near[k] == place);
+            if let Some(k) = known.or(k.filter(|&k| record.near[k] == 0)) {
+                record.near[k] = place;
+                rest.link[k] += link;
+                return;
             }
         }
-        let plain = |k: usize| record.near[k] == 0 || rest.link[k] == coarse.whole;
-        if rest.ground != 0.0 || !(0..2 * D).all(plain) {
-            record.rest = coarse.rest.len() as u32;
-            coarse.rest.push(rest);
+        match extras[first..].iter_mut().find(|extra| extra.to == other as u32) {
+            Some(extra) => extra.link += link,
+            None => extras.push(Extra { from: node as u32, to: other as u32, link }),
         }
-        coarse.diagonal[node] = rest.link.iter().sum::<f32>() + rest.ground;
-        coarse.records[node] = record;
+    };
+    for &child in family.of(node) {
+        let child = child as usize;
+        let own = &fine.records[child];
+        let special = (own.rest != 0).then(|| &fine.rest[own.rest as usize]);
+        let child_colour = (child >= fine.black) as usize;
+        for k in (0..2 * D).filter(|&k| own.near[k] != 0) {
+            let other = fine.parent[own.near[k] as usize + fine_base[child_colour]] as usize;
+            add(Some(k), other, special.map_or(fine.whole, |special| special.link[k]));
+        }
+        for extra in fine.extras_of(child) {
+            add(None, fine.parent[extra.to as usize] as usize, extra.link);
+        }
+        if let Some(special) = special {
+            rest.ground +=
+                if is_merged { in_series(special.ground, special.area, h) } else { special.ground };
+            rest.area += special.area;
+        }
     }
+    Row { record, rest, extras: first..extras.len() }
 }
 
 /// Sums the bodies' surfaces over the children of each coarse node.

@@ -38,11 +38,24 @@ pub(super) struct Rest {
     pub shift: f32,
 }
 
+/// A link that has no place in a [`Record`]: to a node of the same place, or a second one along an axis. There is one in
+/// each direction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extra {
+    pub from: u32,
+    pub to: u32,
+    pub link: f32,
+}
+
 /// One level of listed nodes: a placeholder that stays zero, the red nodes, another placeholder, the black nodes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct List {
     pub records: Vec<Record>,
     pub rest: Vec<Rest>,
+    /// Extra links, in the order of where they start. The finest level has none.
+    pub extras: Vec<Extra>,
+    /// What extra links brought before a sweep.
+    pub pulled: Vec<f32>,
     /// Diagonal of the network, shift left out. For the finest level it is `exact`, rounded.
     pub diagonal: Vec<f32>,
     pub exact: Vec<f64>,
@@ -280,6 +293,19 @@ impl List {
             self.records[index as usize].rest = self.rest.len() as u32;
             self.rest.push(rest);
         }
+    }
+
+    /// Extra links of a node.
+    pub fn extras_of(&self, node: usize) -> &[Extra] {
+        let first = self.extras.partition_point(|extra| (extra.from as usize) < node);
+        let count = self.extras[first..].iter().take_while(|extra| extra.from as usize == node).count();
+        &self.extras[first..first + count]
+    }
+
+    /// Extra links of the nodes of a colour.
+    pub fn extras_from(&self, colour: usize) -> std::ops::Range<usize> {
+        let black = self.extras.partition_point(|extra| (extra.from as usize) < self.black);
+        if colour == 0 { 0..black } else { black..self.extras.len() }
     }
 
     /// Adds a node's links to shared nodes to its diagonal.

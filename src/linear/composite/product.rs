@@ -228,8 +228,13 @@ fn each_chunk<T: Send>(values: &mut [T], work: impl Fn(usize, &mut [T]) + Sync +
 }
 
 impl List {
-    /// One Gauss–Seidel pass over the nodes of a colour, with the right-hand side `rhs`.
+    /// One Gauss–Seidel pass over the nodes of a colour, with the right-hand side `rhs`. Between nodes of the same colour,
+    /// which only extra links join, it is Jacobi's: so it is its own mirror image.
     pub fn relax<const D: usize>(&mut self, colour: usize) {
+        let extras = self.extras_from(colour);
+        self.pulled.clear();
+        self.pulled
+            .extend(self.extras[extras.clone()].iter().map(|extra| extra.link * self.x[extra.to as usize]));
         let mut x = std::mem::take(&mut self.x);
         let (red, black) = x.split_at_mut(self.black);
         let (own, other, base) = if colour == 0 { (red, &*black, 0) } else { (black, &*red, self.black) };
@@ -245,6 +250,9 @@ impl List {
                 *x = sum * record.inverse;
             }
         });
+        for (extra, pulled) in self.extras[extras].iter().zip(&self.pulled) {
+            x[extra.from as usize] += pulled * self.records[extra.from as usize].inverse;
+        }
         self.x = x;
     }
 
@@ -275,6 +283,9 @@ impl List {
                     *rhs += pull::<D>(list, &list.records[index], other) - list.diagonal[index] * x[place];
                 }
             });
+        }
+        for extra in &self.extras {
+            rhs[extra.from as usize] += extra.link * self.x[extra.to as usize];
         }
         self.rhs = rhs;
     }

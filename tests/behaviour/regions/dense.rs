@@ -4,14 +4,19 @@ use std::collections::HashMap;
 
 use glug::geometry::{Label, Solid};
 use glug::math::{Vector, hash_unit, mix};
-use glug::regions::{TileRules, TileSize, Tiling};
+use glug::regions::{Division, Ground, TileRules, TileSize, Tiling};
 use nalgebra::{DMatrix, DVector};
 
 use crate::tank::{Face, Tank};
 
 /// Where tiles may be in these tests.
 pub fn rules(size: usize, surface_band: usize) -> TileRules {
-    TileRules { size: TileSize { least: size, most: size }, surface_band, wall_band: 2 }
+    lattice(TileSize { least: size, most: size }, surface_band)
+}
+
+/// Tiles of liquid on a lattice.
+pub fn lattice(size: TileSize, surface_band: usize) -> TileRules {
+    TileRules { division: Division::Lattice(size), surface_band, wall_band: 2, density: 1.0 }
 }
 
 /// A tank with a wavy surface, random velocities and tiles.
@@ -33,7 +38,9 @@ pub fn wavy_tank<const D: usize>(side: usize, rules: &TileRules, seed: u64) -> T
 pub fn lay<const D: usize>(tank: &mut Tank<D>, rules: &TileRules) {
     let mut tiling = Box::new(Tiling::new());
     let projection = &mut tank.projection;
-    tiling.update(&tank.blocks, &tank.boundary, &projection.label, &projection.live, rules);
+    let ground = Ground { blocks: &tank.blocks, boundary: &tank.boundary, live: &projection.live };
+    tiling.clear(&tank.blocks);
+    tiling.add_liquid(&ground, &projection.label, rules);
     projection.tiling = Some(tiling);
 }
 

@@ -5,7 +5,7 @@ use glug::grid::block_cells;
 use glug::linear::SolverParams;
 use glug::regions::{TileRules, TileSize};
 
-use super::dense::{lay, rules, wavy_tank};
+use super::dense::{lattice, lay, rules, wavy_tank};
 use crate::tank::Tank;
 
 /// A flat pool at a level that is not that of any cell, with gravity.
@@ -19,7 +19,7 @@ fn pool<const D: usize>(side: usize, rules: &TileRules) -> Tank<D> {
 }
 
 fn still_water_stays_still<const D: usize>(side: usize, size: TileSize) {
-    let rules = TileRules { size, surface_band: 3, wall_band: 2 };
+    let rules = lattice(size, 3);
     let mut tank = pool::<D>(side, &rules);
     let tiles = tank.projection.tiling.as_ref().map_or(0, |tiling| tiling.tiles.len());
     assert!(tiles > 3, "{D}D: {tiles} tiles");
@@ -156,7 +156,7 @@ fn tiles_have_no_divergence_3d() {
 
 /// Tiles are as easy to solve for as single cells.
 fn tiles_cost_no_iterations<const D: usize>(side: usize, size: TileSize, band: usize) {
-    let rules = TileRules { size, surface_band: band, wall_band: 2 };
+    let rules = lattice(size, band);
     let mut tank = wavy_tank::<D>(side, &rules, 7);
     let mut plain = wavy_tank::<D>(side, &rules, 7);
     plain.projection.tiling = None;
@@ -186,7 +186,7 @@ fn tiles_cost_no_iterations_3d() {
 
 /// No two tiles touch, not even at a corner, whatever their sizes.
 fn tiles_keep_apart<const D: usize>(side: usize, size: TileSize) {
-    let tank = pool::<D>(side, &TileRules { size, surface_band: 4, wall_band: 2 });
+    let tank = pool::<D>(side, &lattice(size, 4));
     let tiling = tank.projection.tiling.as_ref().expect("laid out");
     let (mut widths, count) = (Vec::new(), tiling.tiles.len());
     for (i, a) in tiling.tiles.iter().enumerate() {

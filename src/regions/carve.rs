@@ -1,0 +1,226 @@
+//! Which cells make a tile.
+
+use crate::grid::masks::{self, Bits};
+use crate::grid::{Blocks, SIDE, VOID};
+use crate::linear::BodyFace;
+use crate::math::{Side, power, unflatten};
+
+use super::boxes::{Box, TileSize, boxes};
+use super::motion::Quadratic;
+use super::shape::{Answer, Around, Piece};
+use super::tiling::{BOX_COLOURS, Tile};
+use super::whole;
+
+/// Tiles with fewer cells than so many along each axis are not worth their while.
+const FEWEST: usize = 4;
+
+/// Tiles in one box. What is left stays ordinary.
+const MOST_IN_BOX: usize = 7;
+
+/// The widest a tile may be, in cells: offsets of faces are kept in eight bits of half cells.
+const WIDEST: i32 = 126;
+
+/// Boxes that a connected part too wide for one tile is cut into.
+const CUT: TileSize = TileSize { least: 64, most: 64 };
+
+/// A tile before it is numbered among all.
+pub(super) struct Found<const D: usize> {
+    pub tile: Tile<D>,
+    pub pieces: Vec<Piece>,
+    pub answer: Answer,
+    pub faces: [Vec<BodyFace>; 3],
+    /// That of its box; none if it lies in no box.
+    pub colour: Option<u8>,
+}
+
+/// Finds tiles in a fluid whose cells beyond the bands `deep` knows.
+pub(super) struct Carver<'a, const D: usize, F> {
+    pub blocks: &'a Blocks<D>,
+    pub deep: F,
+    /// Density over the liquid's.
+    pub density: f64,
+}
+
+impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
+    /// The tiles of a box; `whole` is how it answers if nothing is missing.
+    pub fn carve(&self, this: &Box<D>, whole: &Answer) -> Vec<Found<D>> {
+        match self.whole_box(this) {
+            Some(pieces) => vec![self.place(this, pieces, whole.with_density(self.density))],
+            None => {
+                let cells = this.blocks().map(|block| (block, this.seams(block)));
+                let parts = self.parts(cells.map(|(block, seams)| {
+                    let deep = (self.deep)(block);
+                    (block, std::array::from_fn(|word| deep[word] & !seams[word]))
+                }));
+                let tiles = parts.into_iter().filter_map(|part| self.measure(part, Some(this)));
+                let tiles = tiles.take(MOST_IN_BOX).zip((0..).step_by(BOX_COLOURS as usize));
+                tiles
+                    .map(|(tile, more): (_, u8)| Found { colour: tile.colour.map(|c| c + more), ..tile })
+                    .collect()
+            }
+        }
+    }
+
+    /// The connected parts of the given blocks, each a tile unless it is too wide for one.
+    pub fn carve_whole(&self, blocks: impl Iterator<Item = [i32; D]>) -> Vec<Found<D>> {
+        let mut found = Vec::new();
+        for part in self.parts(blocks.map(|block| (block, (self.deep)(block)))) {
+            let (low, high) = self.extent(&part);
+            if (0..D).all(|k| high[k] - low[k] <= WIDEST) {
+                found.extend(self.measure(part, None));
+                continue;
+            }
+            let own = |block: [i32; D]| {
+                let slot = self.blocks.slot_at(block);
+                part.iter().find(|piece| piece.slot == slot).map_or(masks::NONE, |piece| piece.bits)
+            };
+            let coords = part.iter().map(|piece| self.blocks.coords(piece.slot as usize));
+            for this in boxes(CUT, coords, |_| false) {
+                let cells = this.blocks().map(|block| (block, own(block), this.seams(block)));
+                let cells = cells
+                    .map(|(block, own, seams)| (block, std::array::from_fn(|word| own[word] & !seams[word])));
+                found.extend(self.parts(cells).into_iter().filter_map(|part| self.measure(part, None)));
+            }
+        }
+        found
+    }
+
+    /// The pieces of a box all of whose cells but the seams are deep.
+    fn whole_box(&self, this: &Box<D>) -> Option<Vec<Piece>> {
+        let mut pieces = Vec::with_capacity(power(this.side as usize, D));
+        for block in this.blocks() {
+            let (slot, seams) = (self.blocks.slot_at(block), this.seams(block));
+            let all = masks::all(D);
+            let wanted: Bits = std::array::from_fn(|word| all[word] & !seams[word]);
+            let deep = (self.deep)(block);
+            if slot == VOID || (0..masks::words(D)).any(|word| wanted[word] & !deep[word] != 0) {
+                return None;
+            }
+            pieces.push(Piece { slot, bits: wanted });
+        }
+        Some(pieces)
+    }
+
+    /// The connected parts of the given cells, block by block.
+    fn parts(&self, cells: impl Iterator<Item = ([i32; D], Bits)>) -> Vec<Vec<Piece>> {
+        let open = std::array::from_fn(|_| masks::all(D));
+        let mut parts: Vec<Piece> = Vec::new();
+        for (block, mut left) in cells {
+            let slot = self.blocks.slot_at(block);
+            if slot == VOID {
+                continue;
+            }
+            while let Some(seed) = masks::first(&left) {
+                let bits = masks::connected::<D>(seed, &left, &open);
+                left.iter_mut().zip(bits).for_each(|(left, bits)| *left &= !bits);
+                parts.push(Piece { slot, bits });
+            }
+        }
+        let mut by_slot: Vec<usize> = (0..parts.len()).collect();
+        by_slot.sort_by_key(|&part| parts[part].slot);
+        let mut set: Vec<usize> = (0..parts.len()).collect();
+        for a in 0..parts.len() {
+            for axis in 0..D {
+                let above = self.blocks.beside(parts[a].slot as usize, axis, Side::High);
+                let own = masks::plane::<D>(&parts[a].bits, axis, true);
+                let first = by_slot.partition_point(|&part| parts[part].slot < above);
+                for &b in by_slot[first..].iter().take_while(|&&part| parts[part].slot == above) {
+                    if own & masks::plane::<D>(&parts[b].bits, axis, false) != 0 {
+                        let (a, b) = (root(&mut set, a), root(&mut set, b));
+                        set[a.max(b)] = a.min(b);
+                    }
+                }
+            }
+        }
+        // Roots are the lowest of their part: parts come in the order of their first pieces.
+        let mut whole: Vec<Vec<Piece>> = Vec::new();
+        let mut number = vec![0; parts.len()];
+        for part in 0..parts.len() {
+            let root = root(&mut set, part);
+            if root == part {
+                number[part] = whole.len();
+                whole.push(Vec::new());
+            }
+            add_piece(&mut whole[number[root]], parts[part]);
+        }
+        whole
+    }
+
+    /// The box around some pieces, in cells.
+    fn extent(&self, pieces: &[Piece]) -> ([i32; D], [i32; D]) {
+        let (mut low, mut high) = ([i32::MAX; D], [i32::MIN; D]);
+        for piece in pieces {
+            let first = self.blocks.first_cell(piece.slot as usize);
+            for local in masks::each(&piece.bits) {
+                let at = unflatten::<D>(local, SIDE);
+                for k in 0..D {
+                    low[k] = low[k].min(first[k] + at[k] as i32);
+                    high[k] = high[k].max(first[k] + at[k] as i32 + 1);
+                }
+            }
+        }
+        (low, high)
+    }
+
+    /// A tile from its cells, unless it is too small or too thin.
+    fn measure(&self, pieces: Vec<Piece>, this: Option<&Box<D>>) -> Option<Found<D>> {
+        let cells = pieces.iter().flat_map(|piece| piece.bits).map(u64::count_ones).sum::<u32>() as usize;
+        if cells < power(FEWEST, D) {
+            return None;
+        }
+        let (low, high) = self.extent(&pieces);
+        let origin = match this {
+            Some(this) => self.middle(this),
+            None => std::array::from_fn(|k| (low[k] + high[k]).div_euclid(2)),
+        };
+        let faces = Around { blocks: self.blocks, pieces: &pieces, origin }.count();
+        let answer = Answer::new::<D>(&faces, self.density)?;
+        let tile = self.tile(low, high, origin, cells);
+        Some(Found { tile, pieces, answer, faces: faces.list, colour: this.map(Box::colour) })
+    }
+
+    /// A tile that fills its box.
+    fn place(&self, this: &Box<D>, pieces: Vec<Piece>, answer: Answer) -> Found<D> {
+        let first = self.blocks.grid().first_cell(this.low);
+        let width = this.side as usize * SIDE;
+        let (low, high) = (first.map(|c| c + 1), first.map(|c| c + width as i32));
+        let tile = self.tile(low, high, self.middle(this), power(width - 1, D));
+        Found { tile, pieces, answer, faces: whole::faces(self.blocks, this), colour: Some(this.colour()) }
+    }
+
+    fn tile(&self, low: [i32; D], high: [i32; D], origin: [i32; D], cells: usize) -> Tile<D> {
+        Tile {
+            id: 0,
+            low,
+            high,
+            origin,
+            field: [[0.0; 4]; 3],
+            cells,
+            density: self.density,
+            pressure: Quadratic::default(),
+            pieces: 0..0,
+        }
+    }
+
+    /// The middle of a box, in cells.
+    fn middle(&self, this: &Box<D>) -> [i32; D] {
+        self.blocks.grid().first_cell(this.low).map(|first| first + this.side * SIDE as i32 / 2)
+    }
+}
+
+/// Finds the lowest member of a set, and shortens the way there.
+fn root(set: &mut [usize], mut member: usize) -> usize {
+    while set[member] != member {
+        set[member] = set[set[member]];
+        member = set[member];
+    }
+    member
+}
+
+/// Adds cells to a part, joined with those in the same block.
+fn add_piece(part: &mut Vec<Piece>, new: Piece) {
+    match part.iter_mut().find(|piece| piece.slot == new.slot) {
+        Some(piece) => piece.bits.iter_mut().zip(new.bits).for_each(|(piece, bits)| *piece |= bits),
+        None => part.push(new),
+    }
+}
