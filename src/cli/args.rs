@@ -113,7 +113,7 @@ pub struct SceneArguments {
     /// Cells along x.
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub cells: Option<usize>,
-    /// How air is treated: free-surface, constraint or two-phase.
+    /// How air is treated: free-surface, constraint, two-phase, affine-bubbles or affine-tiles.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// Change a parameter; may be repeated.
@@ -181,6 +181,18 @@ pub struct BenchArguments {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
+    /// Instead of the fixed scenes: run this one, then do one substep of it with every model and preconditioner.
+    #[arg(long, value_name = "SCENE")]
+    pub state: Option<String>,
+    /// With --state: cells along x.
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true, requires = "state")]
+    pub cells: Option<usize>,
+    /// With --state: the frame after which to compare.
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true, default_value_t = 5)]
+    pub frame: usize,
+    /// With --state: change a parameter; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE", requires = "state")]
+    pub set: Vec<String>,
     /// Threads of the simulation; all cores unless told.
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     pub threads: Option<usize>,

@@ -78,6 +78,9 @@ impl Watch for Measurement {
 
 /// Measures all cases and prints them.
 pub fn bench(arguments: &BenchArguments, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    if let Some(scene) = &arguments.state {
+        return super::variants::variants(scene, arguments, stop);
+    }
     let mut measured = Vec::new();
     for case in CASES {
         measured.push(measure(case, thread_count(arguments.threads), stop)?);

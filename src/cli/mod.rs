@@ -12,6 +12,7 @@ mod seam;
 mod summary;
 mod system;
 mod table;
+mod variants;
 #[cfg(feature = "viewer")]
 mod view;
 

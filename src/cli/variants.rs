@@ -1,0 +1,214 @@
+//! `glug bench --state SCENE`: models and preconditioners on one and the same state.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde::Serialize;
+
+use super::args::{BenchArguments, SceneArguments};
+use super::seam;
+use super::table::{Table, grouped};
+use super::{Failure, print, thread_count};
+use crate::runner::{AnySolver, Frame, Outcome, Runner, Solver, SolverError, Watch};
+use crate::sim::{FrameReport, Params, set_param};
+
+/// A way to solve for the pressure: what the table calls it, and what it changes.
+type Variant = (&'static str, &'static [(&'static str, &'static str)]);
+
+/// Without air that has mass: tiles against single cells, the scene's own model. Each half starts with what it is
+/// compared with.
+const LIQUID: [Variant; 8] = [
+    ("uniform", &[("model", "uniform")]),
+    ("tiles 16", &[("model", "affine-tiles"), ("tile_size", "16"), ("tile_size_deep", "16")]),
+    ("tiles 32", &[("model", "affine-tiles"), ("tile_size", "32"), ("tile_size_deep", "32")]),
+    ("tiles 16 to 64", &[("model", "affine-tiles"), ("tile_size", "16"), ("tile_size_deep", "64")]),
+    ("uniform, diagonal", &[("model", "uniform"), ("preconditioner", "jacobi")]),
+    (
+        "tiles 16, diagonal",
+        &[
+            ("model", "affine-tiles"),
+            ("tile_size", "16"),
+            ("tile_size_deep", "16"),
+            ("preconditioner", "jacobi"),
+        ],
+    ),
+    (
+        "tiles 32, diagonal",
+        &[
+            ("model", "affine-tiles"),
+            ("tile_size", "32"),
+            ("tile_size_deep", "32"),
+            ("preconditioner", "jacobi"),
+        ],
+    ),
+    ("two-phase, diagonal", &[("model", "two-phase"), ("preconditioner", "jacobi")]),
+];
+
+/// With air that has mass.
+const BOTH: [Variant; 7] = [
+    ("two-phase", &[("model", "two-phase")]),
+    ("affine bubbles", &[("model", "affine-bubbles")]),
+    ("affine bubbles, tiles of 16", &[("model", "affine-bubbles"), ("bubble_tile_size", "16")]),
+    (
+        "both fluids affine",
+        &[
+            ("model", "affine-bubbles"),
+            ("affine_liquid", "true"),
+            ("tile_size", "32"),
+            ("tile_size_deep", "32"),
+        ],
+    ),
+    ("two-phase, diagonal", &[("model", "two-phase"), ("preconditioner", "jacobi")]),
+    ("affine bubbles, diagonal", &[("model", "affine-bubbles"), ("preconditioner", "jacobi")]),
+    (
+        "both fluids affine, diagonal",
+        &[
+            ("model", "affine-bubbles"),
+            ("affine_liquid", "true"),
+            ("tile_size", "32"),
+            ("tile_size_deep", "32"),
+            ("preconditioner", "jacobi"),
+        ],
+    ),
+];
+
+/// Substeps measured after one that only warms up; those of the slow references are measured once.
+const REPEATS: usize = 3;
+
+/// One variant, measured: seconds per substep.
+#[derive(Debug, Serialize)]
+struct Measured {
+    variant: &'static str,
+    unknowns: usize,
+    tiles: usize,
+    iterations: usize,
+    converged: bool,
+    /// Layout of tiles, assembly and solve with its set-up.
+    projection: f64,
+    solve: f64,
+    /// The whole substep.
+    total: f64,
+}
+
+#[derive(Default)]
+struct Last(FrameReport);
+
+impl Watch for Last {
+    fn frame<const D: usize>(&mut self, frame: &Frame<'_, D>) -> std::io::Result<Outcome> {
+        self.0 = frame.report.clone();
+        Ok(Outcome::Finished)
+    }
+}
+
+/// Simulates a scene up to a frame, and does the next substep in every way.
+pub fn variants(scene: &str, arguments: &BenchArguments, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    let threads = thread_count(arguments.threads);
+    let asked = SceneArguments {
+        scene: scene.to_owned(),
+        cells: arguments.cells,
+        model: None,
+        set: arguments.set.clone(),
+        threads: Some(threads),
+    };
+    let loaded = seam::load(&asked)?;
+    let (fps, params) = (loaded.fps(), loaded.params().clone());
+    let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(loaded))?;
+    let mut last = Last::default();
+    if runner.advance(arguments.frame, 1.0 / fps, &mut last)? == Outcome::Stopped {
+        return Err(Failure::Stopped(last.0.frame));
+    }
+    let list: &[Variant] = if params.model.has_gas() { &BOTH } else { &LIQUID };
+    let seconds = 1.0 / fps / last.0.substeps.max(1) as f64;
+    let measured = runner.install(|solver| {
+        list.iter()
+            .map(|variant| match solver {
+                AnySolver::TwoD(_, solver) => measure(solver.branch(), *variant, &params, seconds, stop),
+                AnySolver::ThreeD(_, solver) => measure(solver.branch(), *variant, &params, seconds, stop),
+            })
+            .collect::<Result<Vec<_>, _>>()
+    });
+    let measured = measured.map_err(|error| Failure::Work(error.to_string()))?;
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&measured).expect("plain numbers and names serialise");
+        return print(&(text + "\n"));
+    }
+    print(&format!(
+        "{} {}, after frame {}: one substep, {threads} threads\n{}",
+        scene,
+        last.0.cells_xyz.iter().map(usize::to_string).collect::<Vec<_>>().join(" × "),
+        arguments.frame,
+        describe(&measured)
+    ))
+}
+
+fn measure<const D: usize>(
+    mut solver: Box<dyn Solver<D>>,
+    (name, changes): Variant,
+    params: &Params,
+    seconds: f64,
+    stop: &AtomicBool,
+) -> Result<Measured, SolverError> {
+    let own = solver.params_mut();
+    for (parameter, value) in changes {
+        match *parameter {
+            "model" => own.model = crate::sim::Model::from_name(value).unwrap_or(params.model),
+            parameter => set_param(own, parameter, value).expect("a value that the table knows"),
+        }
+    }
+    // The references are given all the iterations they want.
+    own.max_iterations = 100_000;
+    let is_slow = own.preconditioner != crate::sim::Preconditioner::Multigrid;
+    let mut reports = Vec::new();
+    for _ in 0..if is_slow { 1 } else { 1 + REPEATS } {
+        reports.extend(solver.advance_frame(seconds, stop)?);
+    }
+    let per_substep = |report: &FrameReport, stages: &[&str]| {
+        let sum: f64 = stages.iter().filter_map(|stage| report.seconds.get(stage)).sum();
+        sum / report.substeps.max(1) as f64
+    };
+    let skip = usize::from(reports.len() > 1);
+    let median = |stages: &[&str]| {
+        let mut found: Vec<f64> = reports[skip..].iter().map(|report| per_substep(report, stages)).collect();
+        found.sort_by(f64::total_cmp);
+        found.get(found.len() / 2).copied().unwrap_or(f64::NAN)
+    };
+    let solves = || reports[skip..].iter().flat_map(|report| &report.solve);
+    Ok(Measured {
+        variant: name,
+        unknowns: reports.last().map_or(0, |report| report.unknowns.pressure + report.unknowns.bubble),
+        tiles: reports.last().map_or(0, |report| report.tiles.count),
+        iterations: solves().map(|solve| solve.iterations).max().unwrap_or(0),
+        converged: solves().all(|solve| solve.converged),
+        projection: median(&["tiles", "assemble", "solve"]),
+        solve: median(&["solve"]),
+        total: median(&["total"]),
+    })
+}
+
+fn describe(measured: &[Measured]) -> String {
+    let mut table = Table::with_numbers(&[1, 2, 3, 4, 5, 6, 7, 8]);
+    table.row(["  model", "unknowns", "tiles", "iterations", "solve", "", "projection", "", "substep", ""]);
+    let mut reference = &measured[0];
+    for (index, this) in measured.iter().enumerate() {
+        let is_diagonal = this.variant.ends_with("diagonal");
+        if index > 0 && is_diagonal && !measured[index - 1].variant.ends_with("diagonal") {
+            reference = this;
+        }
+        let faster = |of: fn(&Measured) -> f64| format!("{:.2}x", of(reference) / of(this));
+        let note = if this.converged { String::new() } else { "gave up".to_owned() };
+        table.row([
+            format!("  {}", this.variant),
+            grouped(this.unknowns),
+            grouped(this.tiles),
+            this.iterations.to_string(),
+            format!("{:.1} ms", 1e3 * this.solve),
+            faster(|m| m.solve),
+            format!("{:.1} ms", 1e3 * this.projection),
+            faster(|m| m.projection),
+            format!("{:.1} ms", 1e3 * this.total),
+            faster(|m| m.total),
+            note,
+        ]);
+    }
+    table.to_string()
+}
