@@ -44,13 +44,6 @@ impl<const D: usize> Box<D> {
         bits
     }
 
-    /// Boxes of the same colour touch no common cell: those of the lattice of one size alternate, and sizes differ.
-    pub fn colour(&self) -> u8 {
-        let parity =
-            self.low.iter().rev().fold(0, |bits, &c| bits << 1 | (c.div_euclid(self.side) & 1) as u8);
-        parity + ((self.side.trailing_zeros() as u8) << D)
-    }
-
     /// Blocks of the box, x fastest.
     pub fn blocks(&self) -> impl Iterator<Item = [i32; D]> + '_ {
         let count = (0..D).map(|_| self.side as usize).product::<usize>();

@@ -8,14 +8,11 @@ use crate::math::{Side, power, unflatten};
 use super::boxes::{Box, TileSize, boxes};
 use super::motion::Quadratic;
 use super::shape::{Answer, Around, Piece};
-use super::tiling::{BOX_COLOURS, Tile};
+use super::tiling::Tile;
 use super::whole;
 
 /// Tiles with fewer cells than so many along each axis are not worth their while.
 const FEWEST: usize = 4;
-
-/// Tiles in one box. What is left stays ordinary.
-const MOST_IN_BOX: usize = 7;
 
 /// The widest a tile may be, in cells: offsets of faces are kept in eight bits of half cells.
 const WIDEST: i32 = 126;
@@ -29,8 +26,8 @@ pub(super) struct Found<const D: usize> {
     pub pieces: Vec<Piece>,
     pub answer: Answer,
     pub faces: [Vec<BodyFace>; 3],
-    /// That of its box; none if it lies in no box.
-    pub colour: Option<u8>,
+    /// Which of the tiles in its box it is; none if it lies in no box.
+    pub in_box: Option<usize>,
 }
 
 /// Finds tiles in a fluid whose cells beyond the bands `deep` knows.
@@ -53,10 +50,7 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
                     (block, std::array::from_fn(|word| deep[word] & !seams[word]))
                 }));
                 let tiles = parts.into_iter().filter_map(|part| self.measure(part, Some(this)));
-                let tiles = tiles.take(MOST_IN_BOX).zip((0..).step_by(BOX_COLOURS as usize));
-                tiles
-                    .map(|(tile, more): (_, u8)| Found { colour: tile.colour.map(|c| c + more), ..tile })
-                    .collect()
+                tiles.enumerate().map(|(index, tile)| Found { in_box: Some(index), ..tile }).collect()
             }
         }
     }
@@ -176,7 +170,7 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
         let faces = Around { blocks: self.blocks, pieces: &pieces, origin }.count();
         let answer = Answer::new::<D>(&faces, self.density)?;
         let tile = self.tile(low, high, origin, cells);
-        Some(Found { tile, pieces, answer, faces: faces.list, colour: this.map(Box::colour) })
+        Some(Found { tile, pieces, answer, faces: faces.list, in_box: None })
     }
 
     /// A tile that fills its box.
@@ -185,7 +179,7 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
         let width = this.side as usize * SIDE;
         let (low, high) = (first.map(|c| c + 1), first.map(|c| c + width as i32));
         let tile = self.tile(low, high, self.middle(this), power(width - 1, D));
-        Found { tile, pieces, answer, faces: whole::faces(self.blocks, this), colour: Some(this.colour()) }
+        Found { tile, pieces, answer, faces: whole::faces(self.blocks, this), in_box: Some(0) }
     }
 
     fn tile(&self, low: [i32; D], high: [i32; D], origin: [i32; D], cells: usize) -> Tile<D> {

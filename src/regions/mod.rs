@@ -10,7 +10,6 @@
 mod bands;
 mod boxes;
 mod carve;
-mod colour;
 mod motion;
 mod shape;
 mod tiling;

@@ -12,7 +12,6 @@ use crate::linear::{Bodies, Body, BodyFace, Moments};
 use super::bands::Bands;
 use super::boxes::{TileSize, boxes};
 use super::carve::{Carver, Found};
-use super::colour::Palette;
 use super::motion::Quadratic;
 use super::shape::{Answer, Piece};
 use super::whole;
@@ -85,9 +84,6 @@ pub struct Tiling<const D: usize> {
     whole: HashMap<i32, Answer>,
     width: usize,
 }
-
-/// Boxes have so many colours; several tiles in one box take further ones.
-pub(super) const BOX_COLOURS: u8 = 32;
 
 /// Marks the ids of tiles that lie in no box.
 const NO_BOX: u64 = 1 << 63;
@@ -167,17 +163,14 @@ impl<const D: usize> Tiling<D> {
     }
 
     fn number(&mut self, found: impl Iterator<Item = Found<D>>) {
-        let mut palette = Palette::default();
         let mut boxless = 0;
-        for Found { mut tile, pieces, answer, faces, colour } in found {
-            let in_box = colour.is_some();
-            let Some(colour) = colour.or_else(|| palette.pick(&faces)) else { continue };
-            tile.id = if in_box {
-                let index = u64::from(colour / BOX_COLOURS);
-                tile.origin.iter().fold(index, |id, &c| id << 16 | (c as u64 & 0xffff))
-            } else {
-                boxless += 1;
-                NO_BOX | boxless
+        for Found { mut tile, pieces, answer, faces, in_box } in found {
+            tile.id = match in_box {
+                Some(index) => tile.origin.iter().fold(index as u64, |id, &c| id << 16 | (c as u64 & 0xffff)),
+                None => {
+                    boxless += 1;
+                    NO_BOX | boxless
+                }
             };
             let width = (0..D).map(|k| tile.high[k] - tile.low[k] + 1).max().unwrap_or(0);
             self.width = self.width.max(width as usize);
@@ -193,7 +186,7 @@ impl<const D: usize> Tiling<D> {
                 start[axis + 1] = self.faces.len() as u32;
             }
             let Answer { response, bound } = answer;
-            self.bodies.push(Body { faces: start, response, colour, bound });
+            self.bodies.push(Body { faces: start, response, bound });
             self.tiles.push(tile);
         }
     }

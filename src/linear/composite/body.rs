@@ -147,8 +147,6 @@ pub struct Body {
     pub faces: [u32; 4],
     /// How it answers forces.
     pub response: Response,
-    /// Bodies of the same colour share no cell beside them.
-    pub colour: u8,
     /// At least the largest eigenvalue of `Σ c cᵀ K` over its faces: [`Response::bound`].
     pub bound: f64,
 }

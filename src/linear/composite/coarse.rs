@@ -13,8 +13,8 @@ use super::super::coarsen::in_series;
 use super::super::layout::{Node, Place};
 use super::super::level::Level;
 use super::super::transfer::cover_of;
-use super::list::{Extra, GRAIN, List, Record, Rest};
-use super::product::{Faces, Patch, SharedTerms, Surfaces};
+use super::list::{Extra, GRAIN, LANES, List, Rest};
+use super::surfaces::{Faces, Patch, SharedTerms, Surfaces};
 
 /// Children of the nodes of a coarse list.
 #[derive(Clone, Debug, Default)]
@@ -96,7 +96,7 @@ impl Family {
         }
         coarse.resize(counts);
         for (colour, (cells, extras)) in orders.into_iter().enumerate() {
-            let base = colour * counts[0];
+            let base = colour * coarse.black;
             for at in cells.chain(extras) {
                 if self.lookup[at] == 0 {
                     continue;
@@ -110,12 +110,15 @@ impl Family {
                 self.lookup[at] = index as u32;
             }
         }
-        for parent in &mut fine.parent {
-            *parent = match *parent {
-                none if none == Node::NONE.0 => 0,
-                node => self.lookup[key(above, Node(node))],
-            };
-        }
+        let lookup = &self.lookup;
+        fine.parent.par_chunks_mut(GRAIN).for_each(|parents| {
+            for parent in parents {
+                *parent = match *parent {
+                    none if none == Node::NONE.0 => 0,
+                    node => lookup[key(above, Node(node))],
+                };
+            }
+        });
         self.list_children(&fine.parent, coarse.len());
     }
 
@@ -152,7 +155,7 @@ impl Family {
 
 /// Links of one coarse node.
 struct Row {
-    record: Record,
+    near: [u32; 6],
     rest: Rest,
     extras: std::ops::Range<usize>,
 }
@@ -175,15 +178,15 @@ pub(super) fn link_up<const D: usize>(fine: &List, family: &Family, coarse: &mut
     coarse.extras.clear();
     let mut node = 0;
     for (rows, extras) in built {
-        for Row { mut record, rest, extras: own } in rows {
-            let plain = |k: usize| record.near[k] == 0 || rest.link[k] == coarse.whole;
+        for Row { near, rest, extras: own } in rows {
+            let plain = |k: usize| near[k] == 0 || rest.link[k] == coarse.whole;
             if rest.ground != 0.0 || !(0..2 * D).all(plain) {
-                record.rest = coarse.rest.len() as u32;
-                coarse.rest.push(rest);
+                coarse.set_rest(node, rest);
             }
+            let group = &mut coarse.groups[node / LANES];
+            (0..2 * D).for_each(|k| group.near[k][node % LANES] = near[k]);
             let more = extras[own].iter().map(|extra| extra.link).sum::<f32>();
             coarse.diagonal[node] = rest.link.iter().sum::<f32>() + rest.ground + more;
-            coarse.records[node] = record;
             node += 1;
         }
         coarse.extras.extend(extras);
@@ -203,7 +206,7 @@ fn link_node<const D: usize>(
     let steps = |node: usize| if family.of(node).len() > 1 { 2.0f32 } else { 1.0 };
     let (base, fine_base) = ([coarse.black, 0], [fine.black, 0]);
     let first = extras.len();
-    let (mut record, mut rest) = (Record::default(), Rest::default());
+    let (mut near, mut rest) = ([0; 6], Rest::default());
     let colour = (node >= coarse.black) as usize;
     let is_merged = family.of(node).len() > 1;
     let mut add = |k: Option<usize>, other: usize, link: f32| {
@@ -214,9 +217,9 @@ fn link_node<const D: usize>(
         let is_across = ((other >= coarse.black) as usize) != colour;
         if is_across {
             let place = (other - base[colour]) as u32;
-            let known = (0..2 * D).find(|&k| record.near[k] == place);
-            if let Some(k) = known.or(k.filter(|&k| record.near[k] == 0)) {
-                record.near[k] = place;
+            let free = k.filter(|&k| near[k] == place || near[k] == 0);
+            if let Some(k) = free.or_else(|| (0..2 * D).find(|&k| near[k] == place)) {
+                near[k] = place;
                 rest.link[k] += link;
                 return;
             }
@@ -228,11 +231,10 @@ fn link_node<const D: usize>(
     };
     for &child in family.of(node) {
         let child = child as usize;
-        let own = &fine.records[child];
-        let special = (own.rest != 0).then(|| &fine.rest[own.rest as usize]);
+        let special = fine.rest(child);
         let child_colour = (child >= fine.black) as usize;
-        for k in (0..2 * D).filter(|&k| own.near[k] != 0) {
-            let other = fine.parent[own.near[k] as usize + fine_base[child_colour]] as usize;
+        for k in (0..2 * D).filter(|&k| fine.near(child, k) != 0) {
+            let other = fine.parent[fine.near(child, k) as usize + fine_base[child_colour]] as usize;
             add(Some(k), other, special.map_or(fine.whole, |special| special.link[k]));
         }
         for extra in fine.extras_of(child) {
@@ -244,44 +246,46 @@ fn link_node<const D: usize>(
             rest.area += special.area;
         }
     }
-    Row { record, rest, extras: first..extras.len() }
+    Row { near, rest, extras: first..extras.len() }
 }
 
-/// Sums the bodies' surfaces over the children of each coarse node.
+/// Sums the bodies' surfaces over the children of each of `nodes` coarse nodes.
 pub(super) fn join_patches<const D: usize, P: Patch>(
     fine: &Surfaces<P>,
     parents: &[u32],
+    nodes: usize,
     coarse: &mut Surfaces<Faces>,
 ) {
+    let join = |place: &mut Vec<u32>, start: &[u32; 4]| {
+        let mut all: Vec<Faces> = Vec::new();
+        let mut ends = [0; 4];
+        for axis in 0..D {
+            let from = all.len();
+            for patch in &fine.patches[start[axis] as usize..start[axis + 1] as usize] {
+                let (node, twice) = (parents[patch.node()], patch.twice());
+                if node == 0 {
+                    continue;
+                }
+                // Where a node's faces are, if these are not its first.
+                match all.get_mut(place[node as usize] as usize).filter(|faces| faces.node == node) {
+                    Some(faces) if place[node as usize] as usize >= from => {
+                        faces.twice.iter_mut().zip(twice).for_each(|(sum, twice)| *sum += twice);
+                    }
+                    _ => {
+                        place[node as usize] = all.len() as u32;
+                        all.push(Faces { node, twice });
+                    }
+                }
+            }
+            ends[axis + 1] = all.len() as u32;
+        }
+        (all, ends)
+    };
     let joined: Vec<(Vec<Faces>, [u32; 4])> = fine
         .start
         .par_iter()
-        .map(|start| {
-            let mut all = Vec::new();
-            let mut ends = [0; 4];
-            for axis in 0..D {
-                let from = all.len();
-                let patches = &fine.patches[start[axis] as usize..start[axis + 1] as usize];
-                all.extend(patches.iter().filter_map(|patch| {
-                    let node = parents[patch.node()];
-                    (node != 0).then(|| Faces { node, weights: patch.weights() })
-                }));
-                all[from..].sort_by_key(|faces| faces.node);
-                let mut last = from;
-                for at in from + 1..all.len() {
-                    if all[at].node == all[last].node {
-                        let weights = all[at].weights;
-                        all[last].weights.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
-                    } else {
-                        last += 1;
-                        all[last] = all[at];
-                    }
-                }
-                all.truncate(all.len().min(last + 1));
-                ends[axis + 1] = all.len() as u32;
-            }
-            (all, ends)
-        })
+        .with_min_len(fine.start.len().div_ceil(64).max(1))
+        .map_init(|| vec![0; nodes], join)
         .collect();
     coarse.patches.clear();
     coarse.start.clear();

@@ -4,7 +4,7 @@
 //! network around and inside of bodies has a null vector of its own.
 
 use super::list::List;
-use super::product::SharedTerms;
+use super::surfaces::SharedTerms;
 
 /// The component of every node, where that matters.
 #[derive(Clone, Debug, Default)]
@@ -50,8 +50,8 @@ impl Components {
         self.set.extend(0..(len + shared.inverse.len()) as u32);
         for node in 0..list.black {
             for k in 0..2 * D {
-                if list.records[node].near[k] != 0 {
-                    self.join(node, list.records[node].near[k] as usize + list.black);
+                if list.near(node, k) != 0 {
+                    self.join(node, list.near(node, k) as usize + list.black);
                 }
             }
         }
@@ -62,8 +62,7 @@ impl Components {
         }
         let mut has_ground = vec![false; self.set.len()];
         for node in 0..len {
-            let rest = list.records[node].rest;
-            if rest != 0 && list.rest[rest as usize].ground > 0.0 {
+            if list.rest(node).is_some_and(|rest| rest.ground > 0.0) {
                 let root = self.root(node);
                 has_ground[root] = true;
             }

@@ -8,7 +8,7 @@ use super::super::system::System;
 use super::body::{Bodies, Body};
 use super::coarse::{Family, join_patches, join_shared, link_up, parent_of};
 use super::list::{GRAIN, List, Numbering};
-use super::product::{Face, Faces, Patch, SharedTerms, Surfaces};
+use super::surfaces::{Face, Faces, Patch, SharedTerms, Surfaces, Velocities};
 
 /// The network of listed cells with its bodies, and its coarser images.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +23,8 @@ pub(super) struct Composite {
     depth: usize,
     /// The first level of the full network in use; 0 if none is.
     resume: usize,
-    pub by_colour: Vec<Vec<u32>>,
     bound: Vec<f32>,
+    velocities: Velocities<f32>,
 }
 
 /// A coarser list.
@@ -58,7 +58,10 @@ impl Composite {
         self.read_faces::<D>(bodies, full.block_of());
         self.read_shared::<D>(system, full.block_of());
         let List { exact, diagonal, .. } = &mut self.finest;
-        diagonal.iter_mut().zip(&*exact).for_each(|(rounded, &exact)| *rounded = exact as f32);
+        let rounded = diagonal.par_chunks_mut(GRAIN).zip(exact.par_chunks(GRAIN));
+        rounded.for_each(|(rounded, exact)| {
+            rounded.iter_mut().zip(exact).for_each(|(rounded, &exact)| *rounded = exact as f32);
+        });
         bound_bodies::<D, _>(&self.faces, bodies.list, self.finest.len(), &mut self.bound);
         self.finest.finish(&self.bound);
         self.depth = 0;
@@ -72,21 +75,12 @@ impl Composite {
         let (numbering, cells) = (&self.numbering, crate::grid::block_cells(D));
         let to_face = |face: &super::body::BodyFace| {
             let cell = face.cell as usize;
-            Face {
-                node: numbering.index(block_of[cell / cells] as usize, cell % cells) as u32,
-                twice: face.twice,
-                sign: if face.ahead { 1 } else { -1 },
-            }
+            Face::new(numbering.index(block_of[cell / cells] as usize, cell % cells) as u32, face)
         };
         bodies.faces.par_iter().with_min_len(GRAIN).map(to_face).collect_into_vec(&mut self.faces.patches);
         self.faces.start.clear();
         self.faces.start.extend(bodies.list.iter().map(|body| body.faces));
-        let colours = bodies.list.iter().map(|body| body.colour as usize + 1).max().unwrap_or(0);
-        self.by_colour.iter_mut().for_each(Vec::clear);
-        self.by_colour.resize(colours, Vec::new());
-        for (index, body) in bodies.list.iter().enumerate() {
-            self.by_colour[body.colour as usize].push(index as u32);
-        }
+        self.faces.shelve::<D>(self.finest.len());
     }
 
     fn read_shared<const D: usize>(&mut self, system: &System<'_, D>, block_of: &[u32]) {
@@ -121,16 +115,15 @@ impl Composite {
             link_up::<D>(fine, &coarse.family, &mut coarse.list, h);
             let targets = (&mut coarse.shared, &mut coarse.shared_areas, &mut coarse.list);
             join_shared(fine_shared, fine_areas, &coarse.family, &fine.parent, h, targets);
-            let parents = &fine.parent;
-            match level {
-                0 => join_patches::<D, _>(&self.faces, parents, &mut coarse.surfaces),
-                _ => join_patches::<D, _>(
-                    &finer[level - 1].surfaces,
-                    &finer[level - 1].list.parent,
-                    &mut coarse.surfaces,
-                ),
+            let nodes = coarse.list.len();
+            match finer.last() {
+                None => join_patches::<D, _>(&self.faces, &self.finest.parent, nodes, &mut coarse.surfaces),
+                Some(finer) => {
+                    join_patches::<D, _>(&finer.surfaces, &finer.list.parent, nodes, &mut coarse.surfaces)
+                }
             }
-            sum_bounds(&self.bound.clone(), &coarse.family, &mut self.bound);
+            coarse.surfaces.shelve::<D>(nodes);
+            self.bound = sum_bounds(&self.bound, &coarse.family);
             coarse.list.finish(&self.bound);
             h *= 2.0;
         }
@@ -150,17 +143,17 @@ impl Composite {
 
     /// Sets the finest `x` from the finest `b`.
     pub fn cycle<const D: usize>(&mut self, bodies: &[Body], full: &mut Hierarchy<D>, sweeps: usize) {
-        let Composite { finest, faces, shared, coarse, by_colour, .. } = self;
-        let terms = Terms { bodies, by_colour, surfaces: &*faces, shared: &*shared };
+        let Composite { finest, faces, shared, coarse, velocities, .. } = self;
         // One frozen product serves both sweeps of the finest level: it starts from zero on the way down.
-        sweep_down::<D, _>(finest, &terms, sweeps, false);
+        let terms = Terms { bodies, surfaces: &*faces, shared: &*shared };
+        terms.sweep_down::<D>(finest, velocities, sweeps, false);
         for level in 0..self.depth {
             let (finer, this) = coarse[..=level].split_at_mut(level);
             let fine = finer.last().map_or(&*finest, |finer| &finer.list);
             let this = &mut this[0];
             restrict(fine, &this.family, &mut this.list);
-            let terms = Terms { bodies, by_colour, surfaces: &this.surfaces, shared: &this.shared };
-            sweep_down::<D, _>(&mut this.list, &terms, sweeps, true);
+            let terms = Terms { bodies, surfaces: &this.surfaces, shared: &this.shared };
+            terms.sweep_down::<D>(&mut this.list, velocities, sweeps, true);
         }
         if self.resume > 0 {
             let last = match self.depth {
@@ -168,7 +161,7 @@ impl Composite {
                 depth => &mut coarse[depth - 1].list,
             };
             full.begin(self.resume);
-            for (&parent, &value) in last.parent.iter().zip(&last.rhs) {
+            for (&parent, &value) in last.parent.iter().zip(&last.residual) {
                 full.add(self.resume, Node(parent), value);
             }
             full.cycle_from(self.resume, sweeps);
@@ -179,13 +172,13 @@ impl Composite {
         for level in (0..self.depth).rev() {
             let (finer, this) = coarse[..=level].split_at_mut(level);
             let this = &mut this[0];
-            let terms = Terms { bodies, by_colour, surfaces: &this.surfaces, shared: &this.shared };
-            sweep_up::<D, _>(&mut this.list, &terms, sweeps, true);
+            let terms = Terms { bodies, surfaces: &this.surfaces, shared: &this.shared };
+            terms.sweep_up::<D>(&mut this.list, velocities, sweeps, true);
             let fine = finer.last_mut().map_or(&mut *finest, |finer| &mut finer.list);
             prolong(fine, &this.list);
         }
-        let terms = Terms { bodies, by_colour, surfaces: &*faces, shared: &*shared };
-        sweep_up::<D, _>(finest, &terms, sweeps, false);
+        let terms = Terms { bodies, surfaces: &*faces, shared: &*shared };
+        terms.sweep_up::<D>(finest, velocities, sweeps, false);
     }
 
     /// Nodes of the listed levels.
@@ -196,58 +189,69 @@ impl Composite {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        let coarse = self.coarse.iter().map(|coarse| {
-            coarse.family.bytes()
-                + coarse.list.bytes()
-                + coarse.surfaces.patches.capacity() * size_of::<Faces>()
-        });
-        self.numbering.bytes()
-            + self.finest.bytes()
-            + self.faces.patches.capacity() * size_of::<Face>()
-            + coarse.sum::<usize>()
+        let coarse = self
+            .coarse
+            .iter()
+            .map(|coarse| coarse.family.bytes() + coarse.list.bytes() + coarse.surfaces.bytes());
+        self.numbering.bytes() + self.finest.bytes() + self.faces.bytes() + coarse.sum::<usize>()
     }
 }
 
 /// What a level has beyond its network.
 struct Terms<'a, P> {
     bodies: &'a [Body],
-    by_colour: &'a [Vec<u32>],
     surfaces: &'a Surfaces<P>,
     shared: &'a SharedTerms,
 }
 
-/// `rhs = b − B x`: the right-hand side of sweeps that take the bodies as they are now.
-fn freeze<const D: usize, P: Patch>(list: &mut List, terms: &Terms<'_, P>) {
-    list.rhs.copy_from_slice(&list.b);
-    let List { x, rhs, .. } = list;
-    terms.surfaces.add::<D, f32, f32>(terms.bodies, terms.by_colour, x, -1.0, rhs);
-    terms.shared.subtract(x, -1.0, rhs);
-}
-
-/// Sweeps from zero, and leaves the residual in `rhs`.
-fn sweep_down<const D: usize, P: Patch>(list: &mut List, terms: &Terms<'_, P>, sweeps: usize, each: bool) {
-    list.rhs.copy_from_slice(&list.b);
-    list.relax_from_zero();
-    list.relax::<D>(1);
-    for _ in 1..sweeps {
-        if each {
-            freeze::<D, P>(list, terms);
-        }
-        list.relax::<D>(0);
-        list.relax::<D>(1);
+impl<P: Patch> Terms<'_, P> {
+    /// Takes bodies and shared nodes as they are now.
+    fn freeze<const D: usize>(&self, list: &mut List, velocities: &mut Velocities<f32>) {
+        let List { x, frozen, .. } = list;
+        self.shared.links.iter().for_each(|&(node, _)| frozen[node as usize] = 0.0);
+        self.surfaces.set::<D>(self.bodies, x, velocities, frozen);
+        self.shared.subtract(x, frozen);
     }
-    freeze::<D, P>(list, terms);
-    list.subtract_network::<D>();
-}
 
-/// The sweeps of [`sweep_down`] in reverse, from the values at hand.
-fn sweep_up<const D: usize, P: Patch>(list: &mut List, terms: &Terms<'_, P>, sweeps: usize, each: bool) {
-    for sweep in 0..sweeps {
-        if sweep == 0 || each {
-            freeze::<D, P>(list, terms);
+    /// Sweeps from zero, and finds the residual. Bodies are asked again for every sweep if `each`.
+    fn sweep_down<const D: usize>(
+        &self,
+        list: &mut List,
+        velocities: &mut Velocities<f32>,
+        sweeps: usize,
+        each: bool,
+    ) {
+        list.relax_from_zero();
+        list.relax::<D, false>(1);
+        for _ in 1..sweeps {
+            if each {
+                self.freeze::<D>(list, velocities);
+                list.relax::<D, true>(0);
+                list.relax::<D, true>(1);
+            } else {
+                list.relax::<D, false>(0);
+                list.relax::<D, false>(1);
+            }
         }
-        list.relax::<D>(1);
-        list.relax::<D>(0);
+        self.freeze::<D>(list, velocities);
+        list.find_residual::<D>();
+    }
+
+    /// The sweeps of [`Terms::sweep_down`] in reverse, from the values at hand.
+    fn sweep_up<const D: usize>(
+        &self,
+        list: &mut List,
+        velocities: &mut Velocities<f32>,
+        sweeps: usize,
+        each: bool,
+    ) {
+        for sweep in 0..sweeps {
+            if sweep == 0 || each {
+                self.freeze::<D>(list, velocities);
+            }
+            list.relax::<D, true>(1);
+            list.relax::<D, true>(0);
+        }
     }
 }
 
@@ -255,7 +259,7 @@ fn sweep_up<const D: usize, P: Patch>(list: &mut List, terms: &Terms<'_, P>, swe
 fn restrict(fine: &List, family: &Family, coarse: &mut List) {
     coarse.b.par_chunks_mut(GRAIN).enumerate().for_each(|(chunk, b)| {
         for (offset, b) in b.iter_mut().enumerate() {
-            *b = family.of(chunk * GRAIN + offset).iter().map(|&child| fine.rhs[child as usize]).sum();
+            *b = family.of(chunk * GRAIN + offset).iter().map(|&child| fine.residual[child as usize]).sum();
         }
     });
 }
@@ -287,10 +291,7 @@ fn bound_bodies<const D: usize, P: Patch>(
 }
 
 /// The same for the coarse nodes: that of all their children.
-fn sum_bounds(fine: &[f32], family: &Family, coarse: &mut Vec<f32>) {
-    coarse.clear();
-    coarse.extend(
-        (0..family.start.len() - 1)
-            .map(|node| family.of(node).iter().map(|&child| fine[child as usize]).sum::<f32>()),
-    );
+fn sum_bounds(fine: &[f32], family: &Family) -> Vec<f32> {
+    let of = |node: usize| family.of(node).iter().map(|&child| fine[child as usize]).sum::<f32>();
+    (0..family.start.len() - 1).into_par_iter().with_min_len(GRAIN).map(of).collect()
 }

@@ -13,18 +13,22 @@ use super::super::system::System;
 /// Nodes that a thread takes at a time.
 pub(super) const GRAIN: usize = 4096;
 
-/// What a sweep reads of a node.
+/// Nodes that a sweep takes side by side.
+pub(super) const LANES: usize = 16;
+
+/// What a sweep reads of the nodes it takes side by side.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Record {
+#[repr(align(64))]
+pub(super) struct Group {
     /// Neighbours along each axis, low and high, as places among the nodes of the other colour; 0 for none.
-    pub near: [u32; 6],
+    pub near: [[u32; LANES]; 6],
     /// 1 over the diagonal and the shift; 0 for nodes that are no unknowns.
-    pub inverse: f32,
-    /// Where its [`Rest`] is; 0 if all its links are whole, and there is nothing else.
-    pub rest: u32,
+    pub inverse: [f32; LANES],
+    /// Nodes with a [`Rest`], a bit each.
+    pub special: u16,
 }
 
-/// What a few nodes have beyond a [`Record`].
+/// What a few nodes have beyond a [`Group`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rest {
     /// Links, as the neighbours.
@@ -38,7 +42,7 @@ pub(super) struct Rest {
     pub shift: f32,
 }
 
-/// A link that has no place in a [`Record`]: to a node of the same place, or a second one along an axis. There is one in
+/// A link that has no place in a [`Group`]: to a node of the same place, or a second one along an axis. There is one in
 /// each direction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extra {
@@ -47,10 +51,13 @@ pub(super) struct Extra {
     pub link: f32,
 }
 
-/// One level of listed nodes: a placeholder that stays zero, the red nodes, another placeholder, the black nodes.
+/// One level of listed nodes: the red ones, then the black ones. Each colour starts with a placeholder that stays zero,
+/// and is filled up with placeholders to whole groups.
 #[derive(Clone, Debug, Default)]
 pub(super) struct List {
-    pub records: Vec<Record>,
+    pub groups: Vec<Group>,
+    /// Per node, where its [`Rest`] is; 0 if all its links are whole, and there is nothing else.
+    pub special: Vec<u32>,
     pub rest: Vec<Rest>,
     /// Extra links, in the order of where they start. The finest level has none.
     pub extras: Vec<Extra>,
@@ -63,16 +70,15 @@ pub(super) struct List {
     pub whole: f32,
     /// Where the black nodes' placeholder is.
     pub black: usize,
-    /// Faces between a node and bodies, for bounds and statistics.
-    pub contact: Vec<f32>,
     /// Nodes of the network with all cells that these stand for.
     pub node: Vec<Node>,
     /// Parents in the next coarser list; 0 for none. Before that list exists it is their position.
     pub parent: Vec<u32>,
     pub x: Vec<f32>,
     pub b: Vec<f32>,
-    /// Right-hand side of a sweep: `b` less the bodies' part.
-    pub rhs: Vec<f32>,
+    /// What bodies and shared nodes take away from `b` while a sweep takes them as they are.
+    pub frozen: Vec<f32>,
+    pub residual: Vec<f32>,
 }
 
 /// Cells along which the colours alternate: those of a word whose coordinates have an even sum, in a word of even index.
@@ -84,6 +90,12 @@ fn of_colour(colour: usize, word: usize) -> u64 {
     if (word + colour).is_multiple_of(2) { EVEN } else { !EVEN }
 }
 
+/// The colour of a cell.
+#[inline]
+fn colour_of(local: usize) -> usize {
+    (local + local / 8 + local / 64) % 2
+}
+
 /// Where the cells of each block are listed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Numbering {
@@ -91,7 +103,9 @@ pub(super) struct Numbering {
     active: Vec<[u64; 8]>,
     /// Per block: places of its first red and black cell, each counted from the placeholder of its colour.
     first: Vec<[u32; 2]>,
-    /// Nodes of each colour, placeholders included.
+    /// Per block and colour: cells in the words before each.
+    before: Vec<[[u16; 8]; 2]>,
+    /// Nodes of each colour, the first placeholder included.
     pub counts: [usize; 2],
 }
 
@@ -114,18 +128,27 @@ impl Numbering {
             }
         });
         self.first.clear();
+        self.before.clear();
         let mut next = [1u32; 2];
         for active in &self.active {
             self.first.push(next);
-            for (colour, next) in next.iter_mut().enumerate() {
-                *next += active[..words]
-                    .iter()
-                    .enumerate()
-                    .map(|(word, bits)| (bits & of_colour(colour, word)).count_ones())
-                    .sum::<u32>();
+            let mut before = [[0; 8]; 2];
+            for (colour, (next, before)) in next.iter_mut().zip(&mut before).enumerate() {
+                let mut count = 0;
+                for (word, bits) in active[..words].iter().enumerate() {
+                    before[word] = count;
+                    count += (bits & of_colour(colour, word)).count_ones() as u16;
+                }
+                *next += u32::from(count);
             }
+            self.before.push(before);
         }
         self.counts = next.map(|count| count as usize);
+    }
+
+    /// Where the black nodes start.
+    pub fn black(&self) -> usize {
+        self.counts[0].next_multiple_of(LANES)
     }
 
     /// Whether a cell is listed.
@@ -138,31 +161,27 @@ impl Numbering {
     #[inline]
     pub fn place(&self, block: usize, local: usize) -> u32 {
         let (word, bit) = (local / 64, local % 64);
-        let colour = (local + local / 8 + local / 64) % 2;
-        let active = &self.active[block];
-        let mut place = self.first[block][colour];
-        for below in 0..word {
-            place += (active[below] & of_colour(colour, below)).count_ones();
-        }
-        place + (active[word] & of_colour(colour, word) & ((1 << bit) - 1)).count_ones()
+        let colour = colour_of(local);
+        let own = self.active[block][word] & of_colour(colour, word) & ((1 << bit) - 1);
+        self.first[block][colour] + u32::from(self.before[block][colour][word]) + own.count_ones()
     }
 
     /// Place of a listed cell among all nodes.
     #[inline]
     pub fn index(&self, block: usize, local: usize) -> usize {
-        let colour = (local + local / 8 + local / 64) % 2;
-        self.place(block, local) as usize + colour * self.counts[0]
+        let colour = colour_of(local);
+        self.place(block, local) as usize + colour * self.black()
     }
 
     /// Listed cells of a block with their places among all nodes.
     pub fn cells(&self, block: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let mut next = [self.first[block][0] as usize, self.first[block][1] as usize + self.counts[0]];
+        let mut next = [self.first[block][0] as usize, self.first[block][1] as usize + self.black()];
         self.active[block]
             .iter()
             .enumerate()
             .flat_map(|(word, &bits)| bits_of(bits).map(move |bit| word * 64 + bit))
             .map(move |local| {
-                let next = &mut next[(local + local / 8 + local / 64) % 2];
+                let next = &mut next[colour_of(local)];
                 *next += 1;
                 (local, *next - 1)
             })
@@ -170,7 +189,7 @@ impl Numbering {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.active.capacity() * 64 + self.first.capacity() * 8
+        self.active.capacity() * 64 + self.first.capacity() * 8 + self.before.capacity() * 32
     }
 }
 
@@ -187,43 +206,72 @@ pub(super) struct Scatter<T>(*mut T, usize);
 // SAFETY: whoever writes sees to it that no two threads write to the same place.
 unsafe impl<T: Send> Sync for Scatter<T> {}
 
-impl<T: Copy> Scatter<T> {
+impl<T> Scatter<T> {
     pub fn new(values: &mut [T]) -> Self {
         Scatter(values.as_mut_ptr(), values.len())
+    }
+
+    /// A place.
+    #[inline]
+    pub fn at(&self, at: usize) -> *mut T {
+        assert!(at < self.1);
+        // SAFETY: inside the slice.
+        unsafe { self.0.add(at) }
     }
 
     /// # Safety
     /// No other thread writes to or reads from this place.
     #[inline]
-    pub unsafe fn put(&self, at: usize, value: T) {
-        assert!(at < self.1);
-        // SAFETY: inside the slice, and ours alone by the caller's promise.
-        unsafe { *self.0.add(at) = value };
+    pub unsafe fn put(&self, at: usize, value: T)
+    where
+        T: Copy,
+    {
+        // SAFETY: ours alone by the caller's promise.
+        unsafe { *self.at(at) = value };
     }
 }
 
 impl List {
-    /// Makes room for so many nodes of each colour, placeholders included; vectors are zero.
+    /// Makes room for so many nodes of each colour, the first placeholder included; vectors are zero.
     pub fn resize(&mut self, counts: [usize; 2]) {
-        let len = counts[0] + counts[1];
-        self.black = counts[0];
-        self.records.clear();
-        self.records.resize(len, Record::default());
+        let [red, black] = counts.map(|count| count.next_multiple_of(LANES));
+        let len = red + black;
+        self.black = red;
+        self.groups.clear();
+        self.groups.resize(len / LANES, Group::default());
         self.node.clear();
         self.node.resize(len, Node::NONE);
-        self.parent.clear();
-        self.parent.resize(len, 0);
-        for values in [&mut self.diagonal, &mut self.contact, &mut self.x, &mut self.b, &mut self.rhs] {
+        for values in [&mut self.parent, &mut self.special] {
+            values.clear();
+            values.resize(len, 0);
+        }
+        for values in [&mut self.diagonal, &mut self.x, &mut self.b, &mut self.frozen, &mut self.residual] {
             values.clear();
             values.resize(len, 0.0);
         }
         self.rest.clear();
         self.rest.push(Rest::default());
+        self.extras.clear();
     }
 
     /// All nodes, placeholders included.
     pub fn len(&self) -> usize {
-        self.records.len()
+        self.node.len()
+    }
+
+    /// A node's neighbour along an axis, `2 · axis + side`, as a place among the nodes of the other colour; 0 for none.
+    #[inline(always)]
+    pub fn near(&self, node: usize, k: usize) -> u32 {
+        self.groups[node / LANES].near[k][node % LANES]
+    }
+
+    /// What a node has beyond whole links.
+    #[inline(always)]
+    pub fn rest(&self, node: usize) -> Option<&Rest> {
+        match self.special[node] {
+            0 => None,
+            rest => Some(&self.rest[rest as usize]),
+        }
     }
 
     /// Reads the finest level: links between listed cells, grounds, and links to shared nodes as grounds.
@@ -232,71 +280,53 @@ impl List {
         self.exact.clear();
         self.exact.resize(self.len(), 0.0);
         self.whole = level.stencil.constant;
-        let (cells, whole) = (block_cells(D), self.whole);
-        let records = Scatter::new(&mut self.records);
+        let whole = self.whole;
+        let groups = Scatter::new(&mut self.groups);
         let exact = Scatter::new(&mut self.exact);
         let nodes = Scatter::new(&mut self.node);
-        let live = system.live.as_slice();
         // Nodes with anything special are few; they are collected per chunk of blocks and joined in order.
         let specials: Vec<Vec<(u32, Rest)>> = (1..level.topology.len())
             .into_par_iter()
             .with_min_len(16)
             .fold(Vec::new, |mut found, block| {
-                let slot = live[block - 1] as usize;
-                let beside = level.topology.beside(block);
-                for (local, index) in numbering.cells(block) {
-                    let mut record = Record::default();
-                    let mut rest = Rest { ground: system.ground[slot * cells + local], ..Rest::default() };
-                    rest.area = system.ground_area[slot * cells + local];
-                    let mut is_plain = rest.ground == 0.0;
-                    let mut diagonal = f64::from(rest.ground);
-                    for axis in 0..D {
-                        let stride = power(8, axis);
-                        let at = local / stride % 8;
-                        let (low_block, low) = match at {
-                            0 => (beside[axis][0] as usize, local + 7 * stride),
-                            _ => (block, local - stride),
-                        };
-                        let (high_block, high) = match at {
-                            7 => (beside[axis][1] as usize, local - 7 * stride),
-                            _ => (block, local + stride),
-                        };
-                        let ends = [(low_block, low, slot, local), (high_block, high, 0, high)];
-                        for (side, (other, place, owner, face)) in ends.into_iter().enumerate() {
-                            if other == 0 || !numbering.is_active(other, place) {
-                                continue;
-                            }
-                            let owner = if side == 0 { owner } else { live[other - 1] as usize };
-                            let link = system.link[axis][owner * cells + face];
-                            if link > 0.0 {
-                                record.near[2 * axis + side] = numbering.place(other, place);
-                                rest.link[2 * axis + side] = link;
-                                diagonal += f64::from(link);
-                                is_plain &= link == whole;
-                            }
-                        }
-                    }
+                for_each_cell(system, level, numbering, block, |local, index, near, rest: Rest| {
+                    let diagonal =
+                        rest.link.iter().fold(f64::from(rest.ground), |sum, &link| sum + f64::from(link));
+                    let is_plain =
+                        rest.ground == 0.0 && (0..2 * D).all(|k| near[k] == 0 || rest.link[k] == whole);
                     if !is_plain {
                         found.push((index as u32, rest));
                     }
                     // SAFETY: every listed cell has a place of its own.
                     unsafe {
-                        records.put(index, record);
+                        let group = groups.at(index / LANES);
+                        for k in 0..2 * D {
+                            (&raw mut (*group).near[k][index % LANES]).write(near[k]);
+                        }
                         exact.put(index, diagonal);
                         nodes.put(index, Node::cell::<D>(block, local));
                     }
-                }
+                });
                 found
             })
             .collect();
         for (index, rest) in specials.into_iter().flatten() {
-            self.records[index as usize].rest = self.rest.len() as u32;
-            self.rest.push(rest);
+            self.set_rest(index as usize, rest);
         }
+    }
+
+    /// Gives a node something special.
+    pub fn set_rest(&mut self, node: usize, rest: Rest) {
+        self.special[node] = self.rest.len() as u32;
+        self.groups[node / LANES].special |= 1 << (node % LANES);
+        self.rest.push(rest);
     }
 
     /// Extra links of a node.
     pub fn extras_of(&self, node: usize) -> &[Extra] {
+        if self.extras.is_empty() {
+            return &[];
+        }
         let first = self.extras.partition_point(|extra| (extra.from as usize) < node);
         let count = self.extras[first..].iter().take_while(|extra| extra.from as usize == node).count();
         &self.extras[first..first + count]
@@ -310,50 +340,119 @@ impl List {
 
     /// Adds a node's links to shared nodes to its diagonal.
     pub fn add_shared(&mut self, index: usize, link: f32) {
-        let rest = self.rest_of(index);
-        self.rest[rest].shared += link;
+        self.rest_of(index).shared += link;
         if let Some(exact) = self.exact.get_mut(index) {
             *exact += f64::from(link);
         }
     }
 
     /// The [`Rest`] of a node, made for it if need be.
-    fn rest_of(&mut self, index: usize) -> usize {
-        let record = &mut self.records[index];
-        if record.rest == 0 {
-            record.rest = self.rest.len() as u32;
-            let link = record.near.map(|near| if near == 0 { 0.0 } else { self.whole });
-            self.rest.push(Rest { link, ..Rest::default() });
+    fn rest_of(&mut self, node: usize) -> &mut Rest {
+        if self.special[node] == 0 {
+            let link = std::array::from_fn(|k| if self.near(node, k) == 0 { 0.0 } else { self.whole });
+            self.set_rest(node, Rest { link, ..Rest::default() });
         }
-        record.rest as usize
+        &mut self.rest[self.special[node] as usize]
     }
 
     /// Once links and contacts with bodies are known: shifts and inverses. `bound` is, per node, the sum of
     /// `λ_b m_i` over the bodies beside it.
     pub fn finish(&mut self, bound: &[f32]) {
-        for index in 0..self.len() {
-            let diagonal = self.diagonal[index];
-            // The frozen sweep and its mirror converge if D + 2S − B is positive.
-            let shift = (0.5 * (1.05 * bound[index] - diagonal)).max(0.0);
-            if shift > 0.0 {
-                let rest = self.rest_of(index);
-                self.rest[rest].shift = shift;
-            }
-            let total = diagonal + shift;
-            self.records[index].inverse = if total > 0.0 { 1.0 / total } else { 0.0 };
+        // The frozen sweep and its mirror converge if D + 2S − B is positive.
+        let shift = |bound: f32, diagonal: f32| (0.5 * (1.05 * bound - diagonal)).max(0.0);
+        let diagonal = &self.diagonal;
+        let shifted: Vec<Vec<u32>> = self
+            .groups
+            .par_iter_mut()
+            .with_min_len(GRAIN / LANES)
+            .enumerate()
+            .fold(Vec::new, |mut shifted, (group, own)| {
+                for lane in 0..LANES {
+                    let node = group * LANES + lane;
+                    let shift = shift(bound[node], diagonal[node]);
+                    if shift > 0.0 {
+                        shifted.push(node as u32);
+                    }
+                    let total = diagonal[node] + shift;
+                    own.inverse[lane] = if total > 0.0 { 1.0 / total } else { 0.0 };
+                }
+                shifted
+            })
+            .collect();
+        for node in shifted.into_iter().flatten() {
+            let node = node as usize;
+            self.rest_of(node).shift = shift(bound[node], self.diagonal[node]);
         }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.records.capacity() * size_of::<Record>()
+        self.groups.capacity() * size_of::<Group>()
             + self.rest.capacity() * size_of::<Rest>()
             + self.exact.capacity() * 8
-            + (self.node.capacity() + self.parent.capacity()) * 4
-            + [&self.diagonal, &self.contact, &self.x, &self.b, &self.rhs]
+            + (self.node.capacity() + self.parent.capacity() + self.special.capacity()) * 4
+            + [&self.diagonal, &self.x, &self.b, &self.frozen, &self.residual]
                 .map(Vec::capacity)
                 .iter()
                 .sum::<usize>()
                 * 4
+    }
+}
+
+/// Calls `each(local, node, neighbours, links)` for every listed cell of a block.
+#[inline(always)]
+fn for_each_cell<const D: usize>(
+    system: &System<'_, D>,
+    level: &Level<D>,
+    numbering: &Numbering,
+    block: usize,
+    mut each: impl FnMut(usize, usize, [u32; 6], Rest),
+) {
+    let (cells, live) = (block_cells(D), system.live.as_slice());
+    let slot = live[block - 1] as usize;
+    let beside = level.topology.beside(block);
+    // Places of the block's own cells, 0 for cells that are not listed.
+    let mut own = [0u32; 512];
+    let base = [0, numbering.black() as u32];
+    for (local, index) in numbering.cells(block) {
+        own[local] = index as u32 - base[colour_of(local)];
+    }
+    let first = slot * cells;
+    for (local, index) in numbering.cells(block) {
+        let mut near = [0; 6];
+        let mut rest = Rest { ground: system.ground[first + local], ..Rest::default() };
+        rest.area = system.ground_area[first + local];
+        for axis in 0..D {
+            let stride = power(8, axis);
+            let at = local / stride % 8;
+            let elsewhere = |side: usize, cell: usize| {
+                let other = beside[axis][side] as usize;
+                (other != 0 && numbering.is_active(other, cell)).then_some((other, cell))
+            };
+            let low = match at {
+                0 => elsewhere(0, local + 7 * stride).map_or(0, |(other, cell)| numbering.place(other, cell)),
+                _ => own[local - stride],
+            };
+            if low != 0 {
+                (near[2 * axis], rest.link[2 * axis]) = (low, system.link[axis][first + local]);
+            }
+            if at < 7 {
+                if own[local + stride] != 0 {
+                    (near[2 * axis + 1], rest.link[2 * axis + 1]) =
+                        (own[local + stride], system.link[axis][first + local + stride]);
+                }
+            } else if let Some((other, cell)) = elsewhere(1, local - 7 * stride) {
+                let face = live[other - 1] as usize * cells + cell;
+                (near[2 * axis + 1], rest.link[2 * axis + 1]) =
+                    (numbering.place(other, cell), system.link[axis][face]);
+            }
+        }
+        // A closed face leads nowhere.
+        for k in 0..2 * D {
+            if rest.link[k] <= 0.0 {
+                (near[k], rest.link[k]) = (0, 0.0);
+            }
+        }
+        each(local, index, near, rest);
     }
 }

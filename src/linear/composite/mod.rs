@@ -5,6 +5,7 @@
 //!
 //! * [`Body`], [`BodyFace`], [`Response`]: what a solve is told about bodies.
 //! * `list`: the cells left over lie in thin sheets, so they are listed one by one, with their neighbours, red ones first.
+//! * `product`: sweeps over lists; `surfaces`: what bodies add to them.
 //! * `coarse`, `cycle`: the preconditioner. Levels whose cells are smaller than half a body carry listed cells and bodies;
 //!   deeper ones are those of the network with all cells, bodies forgotten.
 //! * [`CompositeSolver`]: conjugate gradients in f64.
@@ -17,6 +18,7 @@ mod cycle;
 mod list;
 mod product;
 mod solver;
+mod surfaces;
 
 pub use assemble::assemble_with_bodies;
 pub use body::{Bodies, Body, BodyFace, Moments, Response};

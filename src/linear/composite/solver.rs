@@ -24,6 +24,7 @@ pub struct CompositeSolver<const D: usize> {
     /// Rounded: `x` and `r` move along exactly the same direction.
     p: Vec<f32>,
     product: Vec<f64>,
+    velocities: super::surfaces::Velocities<f64>,
     components: super::components::Components,
 }
 
@@ -350,10 +351,10 @@ impl<const D: usize> CompositeSolver<D> {
 
     /// Sets `product = A p`; returns `p·A p`.
     fn energy(&mut self, bodies: &[Body]) -> f64 {
-        let Composite { finest, faces, shared, by_colour, .. } = &self.composite;
+        let Composite { finest, faces, shared, .. } = &self.composite;
         finest.product::<D, f32>(&self.p, &mut self.product);
-        faces.add::<D, f32, f64>(bodies, by_colour, &self.p, 1.0, &mut self.product);
-        shared.subtract(&self.p, 1.0, &mut self.product);
+        faces.add::<D, f32>(bodies, &self.p, &mut self.velocities, &mut self.product);
+        shared.subtract(&self.p, &mut self.product);
         sum_chunks(&self.p, &self.product, |p, product| f64::from(p) * product)
     }
 
@@ -379,11 +380,14 @@ impl<const D: usize> CompositeSolver<D> {
 
     /// `r = b − A x`; measures it.
     fn subtract_product(&mut self, bodies: &[Body], rhs: &[f64]) -> Size {
-        let Composite { finest, faces, shared, by_colour, .. } = &self.composite;
+        let Composite { finest, faces, shared, .. } = &self.composite;
         finest.product::<D, f64>(&self.x, &mut self.product);
-        faces.add::<D, f64, f64>(bodies, by_colour, &self.x, 1.0, &mut self.product);
-        shared.subtract(&self.x, 1.0, &mut self.product);
-        self.r.iter_mut().zip(rhs).zip(&self.product).for_each(|((r, b), product)| *r = b - product);
+        faces.add::<D, f64>(bodies, &self.x, &mut self.velocities, &mut self.product);
+        shared.subtract(&self.x, &mut self.product);
+        let left = rhs.par_chunks(GRAIN).zip(self.product.par_chunks(GRAIN));
+        self.r.par_chunks_mut(GRAIN).zip(left).for_each(|(r, (b, product))| {
+            r.iter_mut().zip(b).zip(product).for_each(|((r, b), product)| *r = b - product);
+        });
         self.measure()
     }
 
