@@ -1,9 +1,12 @@
 //! Matrix and right-hand side.
 
 use crate::geometry::{Boundary, Label, Nearness, Walls};
-use crate::grid::{Blocks, Field, Halo, SIDE, block_cells, for_each_block_collecting, halo_cells, load_halo};
+use crate::grid::{
+    Blocks, Field, Halo, SIDE, block_cells, for_each_block_collecting, halo_cells, load_halo, masks,
+};
 use crate::linear::SharedLink;
 use crate::math::{Real, power, unflatten};
+use crate::regions::Tiling;
 
 use super::Projection;
 use super::phases::{Masses, Part, cast};
@@ -101,10 +104,12 @@ pub(super) fn wall_velocity<const D: usize>(
     face_velocity(problem.blocks, problem.walls, slot, cell, axis, problem.time)
 }
 
-/// Fills links, grounds and right-hand side of every block that holds an unknown.
+/// Fills links, grounds and right-hand side of every block that holds an unknown. Inside `tiles` nothing is solved for,
+/// and only the links are wanted.
 pub(super) fn assemble<const D: usize>(
     problem: &Problem<'_, D>,
     velocity: &[Field<f32>; D],
+    tiles: Option<&Tiling<D>>,
     to: &mut Projection<D>,
 ) {
     let slots = problem.blocks.slot_count();
@@ -123,6 +128,7 @@ pub(super) fn assemble<const D: usize>(
         (to.link.each_mut().map(Field::parts), to.ground.parts(), to.ground_area.parts(), to.rhs.parts());
     // Blocks without unknowns are cleared: neighbours read their links.
     let live = &to.live_flag;
+    let masses = Masses::new(&problem.roles);
     let corrects = problem.roles.outflow.iter().any(|&outflow| outflow != 0.0);
     let slots = problem.blocks.slots();
     for_each_block_collecting(slots, parts, &mut to.shores, |slot, (mut link, ground, area, rhs), shore| {
@@ -133,6 +139,12 @@ pub(super) fn assemble<const D: usize>(
         }
         if !live[slot] {
             link.iter_mut().for_each(|link| link.fill(0.0));
+            rhs.fill(0.0);
+            return;
+        }
+        if tiles.is_some_and(|tiles| *tiles.inside(slot) == masks::all(D)) {
+            let part = if label.block(slot)[0] == Label::Liquid { Part::Liquid } else { Part::Gas };
+            link.iter_mut().for_each(|link| link.fill(1.0 / masses.within(part)));
             rhs.fill(0.0);
             return;
         }

@@ -215,7 +215,7 @@ pub fn project<const D: usize>(
         tiling.fit(problem.blocks, velocity);
         tiling.write_surfaces(problem.blocks, velocity);
     }
-    assemble(problem, velocity, projection);
+    assemble(problem, velocity, tiling.as_deref(), projection);
     if let Some(tiling) = &tiling {
         tiling.refine(problem.blocks, velocity, &mut projection.rhs);
     }

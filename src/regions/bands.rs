@@ -20,6 +20,8 @@ pub(super) struct Bands {
     surface: Vec<Bits>,
     wall: Vec<Bits>,
     next: Vec<Bits>,
+    /// Per slot: the cells of other fluids.
+    others: Vec<Bits>,
 }
 
 impl Bands {
@@ -44,6 +46,13 @@ impl Bands {
             list.clear();
             list.resize(count, masks::NONE);
         }
+        self.others.resize(blocks.slot_count(), masks::NONE);
+        self.others
+            .par_iter_mut()
+            .with_min_len(64)
+            .enumerate()
+            .for_each(|(slot, others)| *others = other(slot));
+        let others = &self.others;
         let masked = self.own[1..].par_iter_mut().zip(&mut self.surface[1..]).zip(&mut self.wall[1..]);
         masked.zip(live).with_min_len(64).for_each(|(((cells, surface), wall), &slot)| {
             let slot = slot as usize;
@@ -51,11 +60,10 @@ impl Bands {
             if *cells == masks::NONE {
                 return;
             }
-            let others = other(slot);
             for axis in 0..D {
                 for (high, side) in [(false, Side::Low), (true, Side::High)] {
-                    let beyond = other(blocks.beside(slot, axis, side) as usize);
-                    let touching = masks::beside::<D>(&others, axis, high, &beyond);
+                    let beyond = &others[blocks.beside(slot, axis, side) as usize];
+                    let touching = masks::beside::<D>(&others[slot], axis, high, beyond);
                     (0..masks::words(D)).for_each(|word| surface[word] |= touching[word] & cells[word]);
                 }
             }
@@ -93,7 +101,7 @@ fn grow<const D: usize>(
     next[1..].par_iter_mut().zip(live).enumerate().with_min_len(64).for_each(|(index, (grown, &slot))| {
         let here = &before[index + 1];
         *grown = *here;
-        if *here == within[index + 1] {
+        if *here == within[index + 1] || within[index + 1] == masks::NONE {
             return;
         }
         for axis in 0..D {
