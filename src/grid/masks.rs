@@ -47,6 +47,19 @@ pub fn first(bits: &Bits) -> Option<usize> {
     bits.iter().position(|&word| word != 0).map(|word| word * 64 + bits[word].trailing_zeros() as usize)
 }
 
+/// The box around the set bits: its first cell, and one past its last.
+pub fn extent<const D: usize>(bits: &Bits) -> ([usize; D], [usize; D]) {
+    let layers =
+        bits.iter().enumerate().fold(0u8, |layers, (word, &bits)| layers | u8::from(bits != 0) << word);
+    let layer = bits.iter().fold(0, |all, bits| all | bits).to_le_bytes();
+    let rows = layer.iter().enumerate().fold(0u8, |rows, (row, &bits)| rows | u8::from(bits != 0) << row);
+    let columns = layer.iter().fold(0, |all, bits| all | bits);
+    let along = [columns, rows, layers];
+    let ends =
+        |axis: usize| (along[axis].trailing_zeros() as usize, 8 - along[axis].leading_zeros() as usize);
+    (std::array::from_fn(|axis| ends(axis).0), std::array::from_fn(|axis| ends(axis).1))
+}
+
 /// Set bits, as indices of cells.
 pub fn each(bits: &Bits) -> impl Iterator<Item = usize> + '_ {
     bits.iter().enumerate().flat_map(|(word, &bits)| each_in(bits).map(move |bit| word * 64 + bit))

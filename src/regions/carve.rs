@@ -3,7 +3,7 @@
 use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, SIDE, VOID};
 use crate::linear::BodyFace;
-use crate::math::{Side, power, unflatten};
+use crate::math::{Side, power};
 
 use super::boxes::{Box, TileSize, boxes};
 use super::motion::Quadratic;
@@ -145,12 +145,10 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
         let (mut low, mut high) = ([i32::MAX; D], [i32::MIN; D]);
         for piece in pieces {
             let first = self.blocks.first_cell(piece.slot as usize);
-            for local in masks::each(&piece.bits) {
-                let at = unflatten::<D>(local, SIDE);
-                for k in 0..D {
-                    low[k] = low[k].min(first[k] + at[k] as i32);
-                    high[k] = high[k].max(first[k] + at[k] as i32 + 1);
-                }
+            let (from, to) = masks::extent::<D>(&piece.bits);
+            for k in 0..D {
+                low[k] = low[k].min(first[k] + from[k] as i32);
+                high[k] = high[k].max(first[k] + to[k] as i32);
             }
         }
         (low, high)

@@ -35,6 +35,33 @@ fn include(gram: &mut [[f64; 4]; 4], offset: [f64; 3]) {
     }
 }
 
+/// Includes the faces at `offset` and further along x, where the bits of a row say so.
+fn include_row(gram: &mut [[f64; 4]; 4], bits: u8, offset: [f64; 3]) {
+    if bits == 0 {
+        return;
+    }
+    let (mut count, mut sum, mut squares) = (0, 0, 0);
+    for x in masks::each_in(u64::from(bits)) {
+        count += 1;
+        sum += x;
+        squares += x * x;
+    }
+    let [count, sum, squares] = [count, sum, squares].map(|value| value as f64);
+    let [first, y, z] = offset;
+    let along = sum + count * first;
+    let along_squared = squares + 2.0 * first * sum + count * first * first;
+    let rest = [1.0, y, z];
+    let places = [0, 2, 3];
+    for (k, a) in places.into_iter().zip(rest) {
+        for (l, b) in places.into_iter().zip(rest) {
+            gram[k][l] += count * a * b;
+        }
+        gram[1][k] += along * a;
+        gram[k][1] += along * a;
+    }
+    gram[1][1] += along_squared;
+}
+
 /// Where a body's neighbours and its own cells are looked up.
 pub(super) struct Around<'a, const D: usize> {
     pub blocks: &'a Blocks<D>,
@@ -69,31 +96,33 @@ impl<const D: usize> Around<'_, D> {
                 let low = masks::beside::<D>(&piece.bits, axis, false, &self.bits(below));
                 let high = masks::beside::<D>(&piece.bits, axis, true, &self.bits(above));
                 let stride = power(SIDE, axis);
-                for local in masks::each(&piece.bits) {
-                    let is = |bits: &Bits| bits[local / 64] >> (local % 64) & 1 == 1;
+                for row in 0..block_cells(D) / SIDE {
+                    let bits = (piece.bits[row / SIDE] >> (row % SIDE * SIDE)) as u8;
+                    let offset = self.twice(slot, row * SIDE, axis).map(|t| 0.5 * t as f64);
+                    include_row(&mut faces.all[axis], bits, offset);
+                }
+                let only =
+                    |beside: &Bits| -> Bits { std::array::from_fn(|word| piece.bits[word] & !beside[word]) };
+                for local in masks::each(&only(&low)) {
                     let twice = self.twice(slot, local, axis);
+                    include(&mut faces.surface[axis], twice.map(|t| 0.5 * t as f64));
+                    let (owner, cell) = match local / stride % SIDE {
+                        0 => (below, local + (SIDE - 1) * stride),
+                        _ => (piece.slot, local - stride),
+                    };
+                    faces.list[axis].push(face::<D>(owner, cell, twice, true));
+                }
+                for local in masks::each(&only(&high)) {
+                    let mut twice = self.twice(slot, local, axis);
+                    twice[axis] += 2;
                     let offset = twice.map(|t| 0.5 * t as f64);
                     include(&mut faces.all[axis], offset);
-                    if !is(&low) {
-                        include(&mut faces.surface[axis], offset);
-                        let (owner, cell) = match local / stride % SIDE {
-                            0 => (below, local + (SIDE - 1) * stride),
-                            _ => (piece.slot, local - stride),
-                        };
-                        faces.list[axis].push(face::<D>(owner, cell, twice, true));
-                    }
-                    if !is(&high) {
-                        let mut twice = twice;
-                        twice[axis] += 2;
-                        let offset = twice.map(|t| 0.5 * t as f64);
-                        include(&mut faces.all[axis], offset);
-                        include(&mut faces.surface[axis], offset);
-                        let (owner, cell) = match local / stride % SIDE {
-                            last if last == SIDE - 1 => (above, local - (SIDE - 1) * stride),
-                            _ => (piece.slot, local + stride),
-                        };
-                        faces.list[axis].push(face::<D>(owner, cell, twice, false));
-                    }
+                    include(&mut faces.surface[axis], offset);
+                    let (owner, cell) = match local / stride % SIDE {
+                        last if last == SIDE - 1 => (above, local - (SIDE - 1) * stride),
+                        _ => (piece.slot, local + stride),
+                    };
+                    faces.list[axis].push(face::<D>(owner, cell, twice, false));
                 }
             }
         }

@@ -213,7 +213,6 @@ fn link_node<const D: usize>(
         if other == node || other == 0 {
             return;
         }
-        let link = link * 2.0 / (steps(node) + steps(other));
         let is_across = ((other >= coarse.black) as usize) != colour;
         if is_across {
             let place = (other - base[colour]) as u32;
@@ -245,6 +244,14 @@ fn link_node<const D: usize>(
                 if is_merged { in_series(special.ground, special.area, h) } else { special.ground };
             rest.area += special.area;
         }
+    }
+    // The distance has doubled where something merged.
+    let factor = |other: usize| 2.0 / (steps(node) + steps(other));
+    for k in (0..2 * D).filter(|&k| near[k] != 0) {
+        rest.link[k] *= factor(near[k] as usize + base[colour]);
+    }
+    for extra in &mut extras[first..] {
+        extra.link *= factor(extra.to as usize);
     }
     Row { near, rest, extras: first..extras.len() }
 }

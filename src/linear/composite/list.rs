@@ -24,8 +24,6 @@ pub(super) struct Group {
     pub near: [[u32; LANES]; 6],
     /// 1 over the diagonal and the shift; 0 for nodes that are no unknowns.
     pub inverse: [f32; LANES],
-    /// Nodes with a [`Rest`], a bit each.
-    pub special: u16,
 }
 
 /// What a few nodes have beyond a [`Group`].
@@ -56,6 +54,8 @@ pub(super) struct Extra {
 #[derive(Clone, Debug, Default)]
 pub(super) struct List {
     pub groups: Vec<Group>,
+    /// Per group, the nodes with a [`Rest`], a bit each.
+    pub marks: Vec<u16>,
     /// Per node, where its [`Rest`] is; 0 if all its links are whole, and there is nothing else.
     pub special: Vec<u32>,
     pub rest: Vec<Rest>,
@@ -239,6 +239,8 @@ impl List {
         self.black = red;
         self.groups.clear();
         self.groups.resize(len / LANES, Group::default());
+        self.marks.clear();
+        self.marks.resize(len / LANES, 0);
         self.node.clear();
         self.node.resize(len, Node::NONE);
         for values in [&mut self.parent, &mut self.special] {
@@ -292,8 +294,9 @@ impl List {
                 for_each_cell(system, level, numbering, block, |local, index, near, rest: Rest| {
                     let diagonal =
                         rest.link.iter().fold(f64::from(rest.ground), |sum, &link| sum + f64::from(link));
-                    let is_plain =
-                        rest.ground == 0.0 && (0..2 * D).all(|k| near[k] == 0 || rest.link[k] == whole);
+                    let is_plain = rest.ground == 0.0
+                        && (0..2 * D).all(|k| near[k] == 0 || rest.link[k] == whole)
+                        && f64::from(diagonal as f32) == diagonal;
                     if !is_plain {
                         found.push((index as u32, rest));
                     }
@@ -318,7 +321,7 @@ impl List {
     /// Gives a node something special.
     pub fn set_rest(&mut self, node: usize, rest: Rest) {
         self.special[node] = self.rest.len() as u32;
-        self.groups[node / LANES].special |= 1 << (node % LANES);
+        self.marks[node / LANES] |= 1 << (node % LANES);
         self.rest.push(rest);
     }
 

@@ -37,6 +37,7 @@ const GROUPS: usize = GRAIN / LANES;
 #[derive(Clone, Copy)]
 struct Part<'a> {
     groups: &'a [Group],
+    marks: &'a [u16],
     special: &'a [Lanes<u32>],
     rest: &'a [Rest],
     whole: f32,
@@ -46,7 +47,7 @@ impl Part<'_> {
     /// The special nodes of a group with what they have.
     #[inline(always)]
     fn specials(&self, group: usize) -> impl Iterator<Item = (usize, &Rest)> {
-        let mut bits = self.groups[group].special;
+        let mut bits = self.marks[group];
         std::iter::from_fn(move || {
             let lane = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
             bits &= bits - 1;
@@ -122,17 +123,19 @@ fn residual<const D: usize>(
 fn product<const D: usize, T: Number>(
     part: &Part<'_>,
     other: &[T],
-    diagonal: &[Lanes<f64>],
+    (diagonal, exact): (&[Lanes<f32>], &[Lanes<f64>]),
     x: &[Lanes<T>],
     out: &mut [Lanes<f64>],
 ) {
     let whole = f64::from(part.whole);
     for (index, group) in part.groups.iter().enumerate() {
         let sum = sum_near::<D, T, f64>(group, other);
-        let own = |lane: usize| diagonal[index][lane] * x[index][lane].into();
-        let mut new: Lanes<f64> = std::array::from_fn(|lane| own(lane) - whole * sum[lane]);
+        // A few whole links: their sum is the same in both precisions.
+        let mut new: Lanes<f64> = std::array::from_fn(|lane| {
+            f64::from(diagonal[index][lane]) * x[index][lane].into() - whole * sum[lane]
+        });
         for (lane, rest) in part.specials(index) {
-            new[lane] = own(lane) - pull::<D, T>(group, lane, rest, other);
+            new[lane] = exact[index][lane] * x[index][lane].into() - pull::<D, T>(group, lane, rest, other);
         }
         out[index] = new;
     }
@@ -158,6 +161,7 @@ impl List {
     fn part(&self, first: usize, count: usize) -> Part<'_> {
         Part {
             groups: &self.groups[first..first + count],
+            marks: &self.marks[first..first + count],
             special: &lanes(&self.special)[first..first + count],
             rest: &self.rest,
             whole: self.whole,
@@ -228,8 +232,9 @@ impl List {
         for (own, other, base) in [(red, x_black, 0), (black, x_red, self.black / LANES)] {
             each_chunk(own, |first, own| {
                 let (at, count) = (base + first, own.len());
-                let diagonal = &lanes(&self.exact)[at..at + count];
-                product::<D, T>(&self.part(at, count), other, diagonal, &lanes(x)[at..at + count], own);
+                let range = at..at + count;
+                let diagonal = (&lanes(&self.diagonal)[range.clone()], &lanes(&self.exact)[range.clone()]);
+                product::<D, T>(&self.part(at, count), other, diagonal, &lanes(x)[range], own);
             });
         }
     }
