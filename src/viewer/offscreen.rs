@@ -94,6 +94,7 @@ impl Studio {
             velocity: on(super::theme::ARROWS),
             scalars: on(super::theme::PRESSURE | super::theme::DIVERGENCE),
             particles: on(super::theme::PARTICLES),
+            roles: on(super::theme::BANDS | super::theme::AFFINE),
         };
         let mut studio = Studio { app, screen, size: shoot.size, exhibits, pool, wanted };
         studio.exhibit();
