@@ -43,7 +43,8 @@ pub fn roles<const D: usize>(simulation: &Simulation<D>, dense: &Dense<'_, D>) -
             let bit = |bits: &[u64]| bits[local / 64] >> (local % 64) & 1 == 1;
             let cut = state.boundary.nearness(slot) != Nearness::Clear && bit(&state.boundary.bits(slot).cut);
             let inside = bit(tiling.inside(slot));
-            own as u8 * OWN | other as u8 * OTHER | inside as u8 * INSIDE | cut as u8 * CUT
+            let known = [(own, OWN), (other, OTHER), (inside, INSIDE), (cut, CUT)];
+            known.iter().map(|(is, bit)| *is as u8 * bit).sum()
         });
         let surface = |index: usize| {
             let mut near = false;

@@ -92,7 +92,8 @@ impl Marks {
         let shown = |tile: &&TileView| flat || (tile.low[2]..tile.high[2]).contains(&((z / stage.dx) as i32));
         let tiles: Vec<_> = snapshot.tiles.iter().filter(shown).collect();
         let pins: Vec<_> = tiles.iter().flat_map(|tile| pins_of(tile, snapshot, z)).collect();
-        // The fastest one is as long as the space between two; calm water stays calm to look at.
+        // The fastest one is as long as the space between two, those with a quarter of its speed half as long; calm
+        // water stays calm to look at.
         let fastest = pins.iter().map(|pin| pin.velocity.length()).fold(0.02 * stage.speed, f32::max);
         let height = if flat { lift(snapshot) } else { z };
         let seconds = Vec2::new(stage.size[0], stage.size[1]).max_element() / stage.speed;
@@ -100,7 +101,8 @@ impl Marks {
             marks.carried(tile, seconds, stage.dx, height);
         }
         for Pin { place, velocity, apart } in pins {
-            marks.pin(place, velocity * (apart / fastest), 0.085 * apart, height);
+            let length = apart * (velocity.length() / fastest).sqrt();
+            marks.pin(place, velocity.normalize_or_zero() * length, 0.07 * apart, height);
         }
         marks
     }
@@ -112,12 +114,12 @@ impl Marks {
         let stretch =
             |r: Vec2| seconds * Vec2::from([0, 1].map(|a| gradient[a][0] * r.x + gradient[a][1] * r.y));
         let corners =
-            [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]].map(|r| 0.62 * half * Vec2::from(r));
+            [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]].map(|r| 0.84 * half * Vec2::from(r));
         let most = corners.iter().map(|&r| stretch(r).length() / r.length().max(1e-9)).fold(0.0, f32::max);
-        let tame = 1.0 / (1.0 + most);
+        let tame = 1.0 / (1.0 + 2.0 * most);
         let corners = corners.map(|r| centre + r + tame * stretch(r));
-        let width = 0.03 * half.min_element();
-        for (wide, ink) in [(2.2 * width, DARK), (width, PALE)] {
+        let width = (0.05 * half.min_element()).clamp(0.15 * dx, 0.4 * dx);
+        for (wide, ink) in [(2.0 * width, DARK), (width, PALE)] {
             for k in 0..4 {
                 self.line(corners[k], corners[(k + 1) % 4], wide, z, ink);
             }

@@ -24,13 +24,13 @@ fn band_colour(x: vec3<f32>, wet: f32) -> vec4<f32> {
     // A cell shows as far as its own fluid reaches.
     let cover = select(1.0 - wet, wet, number < stage::ROLE_GAS);
     if kind == stage::ROLE_SURFACE {
-        return vec4<f32>(0.956, 0.445, 0.054, 0.62 * cover);
+        return vec4<f32>(0.956, 0.445, 0.054, 0.78 * cover);
     }
     if kind == stage::ROLE_WALL {
-        return vec4<f32>(0.552, 0.162, 0.515, 0.62 * cover);
+        return vec4<f32>(0.552, 0.162, 0.515, 0.78 * cover);
     }
     if kind == stage::ROLE_SEAM {
-        return vec4<f32>(0.730, 0.855, 0.922, 0.62 * cover);
+        return vec4<f32>(0.730, 0.855, 0.922, 0.78 * cover);
     }
     return vec4<f32>(0.0);
 }

@@ -43,6 +43,7 @@ const REGION_LIQUID: u32 = 1u;
 const REGION_SOLID: u32 = 2u;
 const FIRST_BUBBLE: u32 = 3u;
 
+const ROLE_TILE: u32 = 1u;
 const ROLE_SURFACE: u32 = 2u;
 const ROLE_WALL: u32 = 3u;
 const ROLE_SEAM: u32 = 4u;
@@ -99,6 +100,11 @@ fn region(x: vec3<f32>) -> u32 {
     let cell = vec3<i32>(floor(x / look.size.w));
     let last = vec3<i32>(look.cells.xyz) - 1;
     return textureLoad(region_texture, clamp(cell, vec3<i32>(0), last), 0).r;
+}
+
+// Whether a place lies in a tile.
+fn in_tile(x: vec3<f32>) -> bool {
+    return role(x) % ROLE_GAS == ROLE_TILE;
 }
 
 fn role(x: vec3<f32>) -> u32 {
