@@ -169,9 +169,15 @@ impl Studio {
 }
 
 fn build(size: (u32, u32), desk: Desk) -> (App, Handle<Image>) {
+    /// Who writes the log is settled once for the whole process.
+    static LOGGING: AtomicBool = AtomicBool::new(false);
     let mut app = App::new();
+    let mut plugins = plugins();
+    if LOGGING.swap(true, Ordering::Relaxed) {
+        plugins = plugins.disable::<bevy::log::LogPlugin>();
+    }
     app.add_plugins(
-        plugins()
+        plugins
             .set(WindowPlugin { primary_window: None, exit_condition: ExitCondition::DontExit, ..default() })
             .set(RenderPlugin { synchronous_pipeline_compilation: true, ..default() })
             .disable::<WinitPlugin>()

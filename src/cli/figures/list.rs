@@ -11,8 +11,10 @@ pub struct Panel {
     pub scene: &'static str,
     /// Cells along x.
     pub cells: usize,
-    /// The frame that is drawn; everything up to it is measured.
+    /// Frames that are simulated and measured.
     pub frames: usize,
+    /// The frame that is drawn, if it is not the last.
+    pub drawn: Option<usize>,
     /// The model, if it is not the scene's own.
     pub model: Option<&'static str>,
     /// Parameters to change.
@@ -55,19 +57,21 @@ const PLAIN: Panel = Panel {
     scene: "",
     cells: 0,
     frames: 0,
+    drawn: None,
     model: None,
     set: &[],
     layers: &["bubble-colours", "bubble-labels"],
 };
 const COOLER: Panel = Panel { scene: "water_cooler", cells: 40, frames: 40, ..PLAIN };
 const LIGHT: Panel = Panel { scene: "light_bubble_2d", cells: 128, frames: 10, ..PLAIN };
-const NEUTRAL: Panel = Panel { scene: "neutral_bubble_2d", cells: 128, frames: 24, ..PLAIN };
-const HEAVY: Panel = Panel { scene: "heavy_bubble_2d", cells: 128, frames: 30, ..PLAIN };
+const NEUTRAL: Panel = Panel { scene: "neutral_bubble_2d", cells: 128, frames: 60, drawn: Some(12), ..PLAIN };
+const HEAVY: Panel = Panel { scene: "heavy_bubble_2d", cells: 128, frames: 30, drawn: Some(18), ..PLAIN };
 const RISING: Panel = Panel { scene: "rising_bubbles", cells: 40, frames: 12, ..PLAIN };
 const SINKING: Panel = Panel {
     scene: "sinking_bubbles",
-    cells: 40,
-    frames: 16,
+    cells: 64,
+    frames: 30,
+    drawn: Some(16),
     layers: &["bubble-colours", "cutaway"],
     ..PLAIN
 };

@@ -156,7 +156,7 @@ fn rows(figure: &Figure, courses: &[Course]) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Simulates a panel, draws its last frame, and returns its course.
+/// Simulates a panel, draws a frame of it, and returns its course.
 fn run(panel: &Panel, threads: usize, path: &Path, stop: &AtomicBool) -> Result<Course, Failure> {
     let scene = load(panel.scene, panel.cells, panel.model, panel.set)?;
     let names: Vec<String> = panel.layers.iter().map(|layer| (*layer).to_owned()).collect();
@@ -171,9 +171,11 @@ fn run(panel: &Panel, threads: usize, path: &Path, stop: &AtomicBool) -> Result<
             return Err(Failure::Stopped(frame - 1));
         }
         course.add(&studio.moment(0).expect("a pane per model"));
+        if frame == panel.drawn.unwrap_or(panel.frames) {
+            write(&studio.picture()?, path)?;
+        }
         bar.tick();
     }
-    write(&studio.picture()?, path)?;
     bar.finish();
     Ok(course)
 }

@@ -104,7 +104,8 @@ impl Page {
 
 /// The command that draws a panel.
 fn command(panel: &Panel) -> String {
-    let mut words = format!("glug render {} --cells {} --frames {}", panel.scene, panel.cells, panel.frames);
+    let drawn = panel.drawn.unwrap_or(panel.frames);
+    let mut words = format!("glug render {} --cells {} --frames {drawn}", panel.scene, panel.cells);
     if let Some(model) = panel.model {
         words += &format!(" --model {model}");
     }

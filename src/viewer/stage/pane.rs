@@ -251,8 +251,6 @@ impl Pane {
     fn dress(&mut self, snapshot: &Snapshot, choices: &Choices, workshop: &mut Workshop) {
         let look = look_of(snapshot, choices);
         let size = Vec3::from(snapshot.stage.size);
-        // A slice right between two layers of cells shows the one behind it, whatever the rounding.
-        let behind = 0.01 * snapshot.stage.dx;
         for thing in &self.things {
             let kind = Kind { part: thing.part, steps: self.steps };
             let own = self.textures.material(kind, Look { colour: thing.colour, ..look });
@@ -263,11 +261,12 @@ impl Pane {
                 _ => continue,
             };
             let mut place = Vec3::ZERO;
-            place[CUT_AXIS] = at * size[CUT_AXIS] - if thing.part == Part::Slice { behind } else { 0.0 };
+            place[CUT_AXIS] = at * size[CUT_AXIS];
             workshop.commands.entity(thing.entity).insert(Transform::from_translation(place));
             show_if(workshop, thing.entity, shown);
         }
-        let slice = choices.slice * size[CUT_AXIS] - behind;
+        // Right between two layers of cells, the one behind is shown, whatever the rounding; the shader does the same.
+        let slice = choices.slice * size[CUT_AXIS] - 0.01 * snapshot.stage.dx;
         if let Some((entity, mesh)) = &self.tiles {
             let on = choices.layers & theme::TILES != 0;
             let tiles = if on { Tiles::of(snapshot, slice) } else { Tiles::default() };

@@ -34,7 +34,8 @@ fn fragment(in: VertexOutput, @builtin(front_facing) front: bool) -> @location(0
     return flat::shade(x, pixel);
 #endif
 #ifdef SLICE
-    return flat::slice(x, pixel);
+    // Right between two layers of cells, the one behind is shown, whatever the rounding.
+    return flat::slice(x - vec3<f32>(0.0, 0.0, 0.01 * stage::look.size.w), pixel);
 #endif
 #ifdef TILES
     // Borders are as wide at any distance: one pixel and a half.
