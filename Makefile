@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build simulate pictures test lint format clean system-packages toolchain lint-tools
+.PHONY: help run build simulate pictures figures test lint format clean system-packages toolchain lint-tools
 
 # The scene for `make simulate` and for `make run` without a display; the viewer has a default of its own.
 SCENE ?=
@@ -34,14 +34,20 @@ simulate: build ## simulate SCENE and write its surface and statistics to OUT/SC
 		--stats $(OUT)/$(or $(SCENE),dam_break)/stats.jsonl
 
 # SCENE:CELLS:FRAME of the pictures in the README, and layers where other ones than usual are shown.
-PICTURES := dam_break:96:14:pressure splash_tank:96:18 faucet:64:45 ball_in_circle_2d:256:18 rising_bubbles:64:12
+PICTURES := dam_break:96:14:pressure splash_tank:96:18 faucet:64:45 ball_in_circle_2d:256:18 rising_bubbles:64:12 \
+	splash_tank_tiles:96:11:bubble-colours,tiles,bands pool_tiles_2d:128:24:bubble-colours,tiles,affine-field
 # SCENE:CELLS:FRAME of the comparisons in the README.
 COMPARISONS := water_cooler_2d:128:40 water_cooler:64:40
 # SCENE:CELLS:FRAME of the gallery's thumbnails, and layers.
 THUMBNAILS := water_cooler_2d:128:40 rising_bubble_2d:128:24 bubble_tube_2d:128:40 diving_bell_2d:128:70 \
-	released_bubble_2d:128:12 dam_break_2d:256:24 ball_in_circle_2d:128:18 tilted_tank_2d:96:1 vortex_box_2d:96:30:velocity \
+	released_bubble_2d:128:12 dam_break_2d:256:24 ball_in_circle_2d:128:18 \
+	ball_in_circle_whole_2d:128:30:bubble-colours,tiles ball_in_circle_tiles_2d:128:30:bubble-colours,tiles \
+	pool_tiles_2d:128:24:bubble-colours,tiles light_bubble_2d:128:9 neutral_bubble_2d:128:12 heavy_bubble_2d:128:20 \
+	released_heavy_bubble_2d:128:14 tilted_tank_2d:96:1 vortex_box_2d:96:30:velocity \
 	water_cooler:40:40 rising_bubbles:40:12 dam_break:48:40 splash_tank:48:16 faucet:48:70 carbonated_glass:40:30 \
-	bubble_tube:40:20 wall_with_holes:40:30 moving_platform:40:30 released_bubble:40:8
+	bubble_tube:40:20 wall_with_holes:40:30 moving_platform:40:30 released_bubble:40:8 \
+	splash_tank_tiles:64:16:bubble-colours,tiles sinking_bubbles:40:16:bubble-colours,cutaway \
+	neutral_bubble:40:12:bubble-colours,cutaway released_heavy_bubble:40:14:bubble-colours,cutaway
 
 pictures: build ## simulate and draw the pictures of README and gallery anew (minutes)
 	@mkdir -p docs/images assets/thumbnails
@@ -61,6 +67,9 @@ pictures: build ## simulate and draw the pictures of README and gallery anew (mi
 			--out "docs/images/$$scene.png"; \
 	done
 	$(GLUG) render rising_bubbles --cells 64 --frames 12 --panels --size 1440x860 --out docs/images/panels.png
+
+figures: build ## simulate, draw and measure what the paper's figures show: docs/figures.md (minutes)
+	$(GLUG) figures --out docs
 
 test: lint ## formatting, lints and all tests
 	cargo test $(CARGO_FLAGS)

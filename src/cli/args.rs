@@ -33,6 +33,8 @@ pub enum Command {
     View(ViewArguments),
     /// Render the viewer's picture without a window.
     Render(RenderArguments),
+    /// Simulate, draw and measure what the paper's figures show, as a page.
+    Figures(FiguresArguments),
 }
 
 /// What a picture shows.
@@ -88,7 +90,7 @@ pub struct RenderArguments {
     #[arg(long)]
     pub dark: bool,
     /// What to draw: bubble-colours, bubble-labels, regions, particles, velocity, pressure, divergence, grid, cutaway,
-    /// tiles; the first two unless told.
+    /// tiles, bands, affine-field; the first two unless told.
     #[arg(long, value_name = "LAYER,…", value_delimiter = ',')]
     pub layers: Vec<String>,
     /// Place of the cut and the slices in 3D, 0 to 1 from back to front.
@@ -103,6 +105,20 @@ pub struct RenderArguments {
     /// No progress bar.
     #[arg(long)]
     pub quiet: bool,
+}
+
+/// Arguments of `figures`.
+#[derive(Debug, Args)]
+pub struct FiguresArguments {
+    /// Folder for `figures.md` and its folder of pictures.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Only these parts: numbers of figures, `released`, `speed`.
+    #[arg(long, value_name = "PART,…", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Threads of the simulations; all cores unless told.
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    pub threads: Option<usize>,
 }
 
 /// Which scene, and what to change in it.

@@ -79,7 +79,7 @@ impl Watch for Measurement {
 /// Measures all cases and prints them.
 pub fn bench(arguments: &BenchArguments, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     if let Some(scene) = &arguments.state {
-        return super::variants::variants(scene, arguments, stop);
+        return print(&super::variants::variants(scene, arguments, stop)?);
     }
     let mut measured = Vec::new();
     for case in CASES {

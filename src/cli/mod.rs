@@ -4,6 +4,8 @@
 
 mod args;
 mod bench;
+#[cfg(feature = "viewer")]
+mod figures;
 mod outputs;
 mod progress;
 mod run;
@@ -102,8 +104,10 @@ fn dispatch(command: Option<Command>) -> Result<(), Failure> {
         Some(Command::View(arguments)) => view::view(&arguments),
         #[cfg(feature = "viewer")]
         Some(Command::Render(arguments)) => view::render(&arguments, &*stop_on_interrupt()?),
+        #[cfg(feature = "viewer")]
+        Some(Command::Figures(arguments)) => figures::figures(&arguments, &stop_on_interrupt()?),
         #[cfg(not(feature = "viewer"))]
-        None | Some(Command::View(_) | Command::Render(_)) => Err(Failure::Input(
+        None | Some(Command::View(_) | Command::Render(_) | Command::Figures(_)) => Err(Failure::Input(
             "this program was built without the window; `glug run SCENE` simulates without one, `glug scenes` lists \
              the scenes"
                 .to_owned(),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::args::{BenchArguments, SceneArguments};
 use super::seam;
 use super::table::{Table, grouped};
-use super::{Failure, print, thread_count};
+use super::{Failure, thread_count};
 use crate::runner::{AnySolver, Frame, Outcome, Runner, Solver, SolverError, Watch};
 use crate::sim::{FrameReport, Params, set_param};
 
@@ -100,8 +100,8 @@ impl Watch for Last {
     }
 }
 
-/// Simulates a scene up to a frame, and does the next substep in every way.
-pub fn variants(scene: &str, arguments: &BenchArguments, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+/// Simulates a scene up to a frame, and does the next substep in every way; returns what was measured, as text.
+pub fn variants(scene: &str, arguments: &BenchArguments, stop: &Arc<AtomicBool>) -> Result<String, Failure> {
     let threads = thread_count(arguments.threads);
     let asked = SceneArguments {
         scene: scene.to_owned(),
@@ -130,9 +130,9 @@ pub fn variants(scene: &str, arguments: &BenchArguments, stop: &Arc<AtomicBool>)
     let measured = measured.map_err(|error| Failure::Work(error.to_string()))?;
     if arguments.json {
         let text = serde_json::to_string_pretty(&measured).expect("plain numbers and names serialise");
-        return print(&(text + "\n"));
+        return Ok(text + "\n");
     }
-    print(&format!(
+    Ok(format!(
         "{} {}, after frame {}: one substep, {threads} threads\n{}",
         scene,
         last.0.cells_xyz.iter().map(usize::to_string).collect::<Vec<_>>().join(" × "),

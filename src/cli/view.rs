@@ -63,7 +63,8 @@ pub fn hush_drivers() {
     }
 }
 
-fn layers(names: &[String]) -> Result<u32, Failure> {
+/// The bits of layers, by their names.
+pub fn layers(names: &[String]) -> Result<u32, Failure> {
     let known: Vec<_> = viewer::layer_names().collect();
     let bit = |name: &String| {
         let found = known.iter().find(|(known, _)| known == name).map(|(_, bit)| *bit);
@@ -154,10 +155,16 @@ fn sink<'a>(arguments: &'a RenderArguments, fps: f64) -> Result<Sink<'a>, Failur
     video.map(|video| Sink::Video(Box::new(video))).map_err(|error| Failure::Input(error.to_string()))
 }
 
-fn write(picture: &Picture, path: &Path) -> Result<(), Failure> {
+/// Writes a picture, whole or not at all.
+pub fn write(picture: &Picture, path: &Path) -> Result<(), Failure> {
+    write_whole(path, |file| picture.write_png(file))
+}
+
+/// Writes a file, whole or not at all.
+pub fn write_whole(path: &Path, content: impl Fn(&mut AtomicFile) -> io::Result<()>) -> Result<(), Failure> {
     let whole = || {
         let mut file = AtomicFile::create(path)?;
-        picture.write_png(&mut file)?;
+        content(&mut file)?;
         file.commit()
     };
     whole().map_err(|error| unwritten(&error, path))

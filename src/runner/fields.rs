@@ -9,6 +9,7 @@ use crate::math::unflatten;
 use crate::sim::Simulation;
 
 use super::half::half;
+use super::roles::roles;
 use super::snapshot::{CellFields, Mote, TileView, Wanted, bubble_region, region};
 
 /// Distances are continued this many cells away from the surface: what a ray may leap at once.
@@ -67,7 +68,8 @@ pub fn cell_fields<const D: usize>(
         })
     });
     let distance = distance.iter().map(|&value| half(value)).collect();
-    CellFields { cells: dense.cells, distance, region, velocity, scalars }
+    let roles = wanted.roles.then(|| roles(simulation, &dense)).flatten();
+    CellFields { cells: dense.cells, distance, region, velocity, scalars, roles }
 }
 
 /// What every cell belongs to; bubbles are numbered as the report lists them.
@@ -127,9 +129,9 @@ fn above<const D: usize>(
 }
 
 /// The dense grid of all cells of the domain.
-struct Dense<'a, const D: usize> {
+pub(super) struct Dense<'a, const D: usize> {
     blocks: &'a Blocks<D>,
-    cells: [usize; 3],
+    pub cells: [usize; 3],
 }
 
 impl<'a, const D: usize> Dense<'a, D> {
@@ -139,7 +141,7 @@ impl<'a, const D: usize> Dense<'a, D> {
     }
 
     /// One value per cell; `empty` where nothing is stored.
-    fn gather<T: Copy + Default + Send + Sync>(
+    pub fn gather<T: Copy + Default + Send + Sync>(
         &self,
         empty: T,
         value: impl Fn(usize, usize) -> T + Sync,

@@ -13,6 +13,7 @@ mod exhibit;
 mod fields;
 mod half;
 mod pace;
+mod roles;
 mod shore;
 mod snapshot;
 mod solver;
@@ -24,6 +25,7 @@ pub use drive::{AnySolver, Frame, Outcome, RunError, Runner, Watch};
 pub use exhibit::Exhibit;
 pub use half::{half, whole};
 pub use pace::Pace;
+pub use roles::role;
 pub use snapshot::{
     CellFields, Mote, Snapshot, SolidField, TileView, Triangles, Wanted, bubble_region, region,
 };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::sim::{BubbleReport, FrameReport, Params};
 
+use super::half::whole;
 use super::stage::{SolidPose, Stage};
 
 /// The regions a cell can belong to; bubbles come behind them.
@@ -27,6 +28,8 @@ pub struct Wanted {
     pub scalars: bool,
     /// Particles.
     pub particles: bool,
+    /// What cells are where there are tiles.
+    pub roles: bool,
 }
 
 /// Values on the dense grid of all cells, x fastest; one layer in 2D. Numbers are half precision, ready for textures.
@@ -42,6 +45,8 @@ pub struct CellFields {
     pub velocity: Option<Vec<[u16; 4]>>,
     /// Pressure in Pa and divergence in 1/s.
     pub scalars: Option<Vec<[u16; 2]>>,
+    /// Role of each cell, see [`role`](super::role); none where there are no tiles.
+    pub roles: Option<Vec<u8>>,
 }
 
 /// A surface as the renderer takes it.
@@ -131,6 +136,19 @@ impl Snapshot {
     pub fn trapped_air(&self) -> [f64; 2] {
         let trapped = self.report.bubbles.iter().filter(|bubble| self.is_trapped(bubble));
         trapped.fold([0.0; 2], |[now, rest], bubble| [now + bubble.volume, rest + bubble.rest_volume])
+    }
+
+    /// Height of the liquid in every column of cells, in cells: what lies above something else counts as well.
+    pub fn column_heights(&self) -> Vec<f32> {
+        let [nx, ny, nz] = self.cells.cells;
+        let mut heights = vec![0.0; nx * nz];
+        for (row, distances) in self.cells.distance.chunks_exact(nx.max(1)).enumerate() {
+            let first = row / ny * nx;
+            for (height, distance) in heights[first..first + nx].iter_mut().zip(distances) {
+                *height += (0.5 - whole(*distance)).clamp(0.0, 1.0);
+            }
+        }
+        heights
     }
 
     /// The number that marks a bubble's cells.

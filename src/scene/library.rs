@@ -27,7 +27,9 @@ pub fn library() -> &'static [BuiltIn] {
         "moving_platform",
         "released_bubble",
         "splash_tank",
+        "splash_tank_tiles",
         "faucet",
+        "neutral_bubble",
         "sinking_bubbles",
         "released_heavy_bubble",
         "water_cooler_2d",
@@ -42,6 +44,8 @@ pub fn library() -> &'static [BuiltIn] {
         "dam_break_2d",
         "pool_tiles_2d",
         "ball_in_circle_2d",
+        "ball_in_circle_whole_2d",
+        "ball_in_circle_tiles_2d",
         "tilted_tank_2d",
         "vortex_box_2d",
     ];

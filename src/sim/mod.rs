@@ -25,3 +25,4 @@ pub use setup::{AirSource, Drain, Flow, LiquidBody, Setup, Source};
 pub use simulation::{MemoryReport, SimError, Simulation};
 pub use state::{Scratch, State};
 pub use step::{StepReport, prepare, substep};
+pub(crate) use step::{tiles_in_gas, tiles_in_liquid};

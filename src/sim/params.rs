@@ -161,7 +161,7 @@ pub struct Params {
     pub warm_start: bool,
     /// How air is treated in the model with tiles.
     pub bubbles: Bubbles,
-    /// Width of tiles next to the bands, as a power of two in cells.
+    /// Width of tiles next to the bands, as a power of two in cells; 0 if the liquid is not divided.
     pub tile_size: u32,
     /// Width of tiles far away from the bands, as a power of two in cells.
     pub tile_size_deep: u32,
@@ -300,10 +300,10 @@ macro_rules! table {
     (@kind preconditioner) => { ParamKind::Choice(&["multigrid", "jacobi", "incomplete-cholesky", "algorithm-1"]) };
     (@kind bubbles) => { ParamKind::Choice(&["free-surface", "constraint"]) };
     (@kind tile_size) => { ParamKind::Choice(&["8", "16", "32", "64"]) };
-    (@kind bubble_tile_size) => { ParamKind::Choice(&["whole", "8", "16", "32", "64"]) };
+    (@kind divided) => { ParamKind::Choice(&["whole", "8", "16", "32", "64"]) };
     (@get bubbles $place:expr) => { ParamValue::Choice($place.name()) };
     (@get tile_size $place:expr) => { ParamValue::Choice(tile_size_name($place)) };
-    (@get bubble_tile_size $place:expr) => { ParamValue::Choice(tile_size_name($place)) };
+    (@get divided $place:expr) => { ParamValue::Choice(tile_size_name($place)) };
     (@set bubbles $place:expr, $value:expr) => {
         if let ParamValue::Choice(name) = $value
             && let Some(found) = Bubbles::ALL.into_iter().find(|b| b.name() == *name)
@@ -318,7 +318,7 @@ macro_rules! table {
             $place = size;
         }
     };
-    (@set bubble_tile_size $place:expr, $value:expr) => {
+    (@set divided $place:expr, $value:expr) => {
         if let ParamValue::Choice(name) = $value {
             $place = name.parse().unwrap_or(0);
         }
@@ -358,12 +358,12 @@ table! {
     sweeps: whole(1, 8), "", true, 2, "Smoothing sweeps down and up each multigrid level.";
     warm_start: switch(), "", true, true, "Start the pressure solve from the last pressure.";
     bubbles: bubbles(), "", true, Bubbles::Constraint, "Model affine-tiles: whether closed air keeps its volume or is a free surface.";
-    tile_size: tile_size(), "cells", true, 16, "Tiles in the liquid: width of the tiles that move as one, the layer of ordinary cells between them included.";
+    tile_size: divided(), "cells", true, 16, "Tiles in the liquid: width of the tiles that move as one, the layer of ordinary cells between them included; or whole, without any between them.";
     tile_size_deep: tile_size(), "cells", true, 16, "Tiles in the liquid: width of tiles far from the surface; larger than the tile size makes them grow with depth.";
     surface_band: whole(1, 64), "cells", true, 9, "Tiles in the liquid: layers of ordinary cells below every surface. Too few (3) leave marks on the waves.";
     wall_band: whole(1, 64), "cells", true, 2, "Tiles: layers of ordinary cells along every wall.";
     bubble_band: whole(1, 64), "cells", true, 3, "Model affine-bubbles: layers of ordinary cells inside every bubble's surface.";
-    bubble_tile_size: bubble_tile_size(), "cells", true, 0, "Model affine-bubbles: whether the inside of a bubble moves as a whole, or in tiles of this width.";
+    bubble_tile_size: divided(), "cells", true, 0, "Model affine-bubbles: whether the inside of a bubble moves as a whole, or in tiles of this width.";
     affine_liquid: switch(), "", true, false, "Model affine-bubbles: let the deep liquid move in tiles as well.";
 }
 
@@ -405,6 +405,21 @@ impl ParamInfo {
         }
         (self.set)(params, value);
         Ok(())
+    }
+
+    /// Whether the model in use looks at it.
+    pub fn acts_in(&self, params: &Params) -> bool {
+        let tiled = params.model == Model::AffineTiles;
+        let affine = params.model == Model::AffineBubbles;
+        match self.name {
+            "air_density" => params.model.has_gas(),
+            "bubbles" => tiled,
+            "tile_size" | "surface_band" => tiled || affine && params.affine_liquid,
+            "tile_size_deep" => (tiled || affine && params.affine_liquid) && params.tile_size > 0,
+            "wall_band" => tiled || affine,
+            "bubble_band" | "bubble_tile_size" | "affine_liquid" => affine,
+            _ => true,
+        }
     }
 
     /// The default value.
@@ -450,6 +465,17 @@ mod tests {
             set_param(&mut params, info.name, &value.to_string()).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(params, defaults, "{}", info.name);
         }
+    }
+
+    #[test]
+    fn models_look_at_their_own_parameters() {
+        let acting = |model: Model| {
+            let params = Params { model, ..Params::default() };
+            params_table().iter().filter(|info| info.acts_in(&params)).count()
+        };
+        let [free, constraint, two_phase, bubbles, tiles] = Model::ALL.map(acting);
+        assert_eq!(free, constraint);
+        assert_eq!([two_phase, bubbles, tiles].map(|count| count - free), [1, 5, 5]);
     }
 
     #[test]

@@ -210,28 +210,32 @@ fn lay_tiles<const D: usize>(state: &mut State<D>, params: &Params) {
 }
 
 /// Where tiles of liquid may be, if there are any.
-fn tiles_in_liquid(params: &Params) -> Option<TileRules> {
+pub(crate) fn tiles_in_liquid(params: &Params) -> Option<TileRules> {
     let wanted = match params.model {
         Model::AffineTiles => true,
         Model::AffineBubbles => params.affine_liquid,
         _ => false,
     };
-    let (least, deep) = (params.tile_size as usize, params.tile_size_deep as usize);
     wanted.then_some(TileRules {
-        division: Division::Lattice(TileSize { least, most: deep.max(least) }),
+        division: division(params.tile_size, params.tile_size_deep),
         surface_band: params.surface_band as usize,
         wall_band: params.wall_band as usize,
         density: 1.0,
     })
 }
 
+/// Tiles of that many cells, more far away from the bands; 0 is for one that is not divided.
+fn division(size: u32, deep: u32) -> Division {
+    match size as usize {
+        0 => Division::Whole,
+        least => Division::Lattice(TileSize { least, most: least.max(deep as usize) }),
+    }
+}
+
 /// Where tiles of air with mass may be, if there are any.
-fn tiles_in_gas(params: &Params) -> Option<TileRules> {
+pub(crate) fn tiles_in_gas(params: &Params) -> Option<TileRules> {
     (params.model == Model::AffineBubbles).then_some(TileRules {
-        division: match params.bubble_tile_size as usize {
-            0 => Division::Whole,
-            size => Division::Lattice(TileSize { least: size, most: size }),
-        },
+        division: division(params.bubble_tile_size, params.bubble_tile_size),
         surface_band: params.bubble_band as usize,
         wall_band: params.wall_band as usize,
         density: params.air_density / params.density,

@@ -44,6 +44,7 @@ pub fn act(
             velocity: on(theme::ARROWS),
             scalars: on(theme::PRESSURE | theme::DIVERGENCE),
             particles: on(theme::PARTICLES),
+            roles: on(theme::TILE_LAYERS),
         });
     }
 }

@@ -28,7 +28,7 @@ use super::session::{Panes, Shown};
 use super::surroundings::Missing;
 use super::window::plugins;
 use crate::export::Picture;
-use crate::runner::{Exhibit, Phase, SolverError, Stage, Wanted};
+use crate::runner::{Exhibit, Phase, Snapshot, SolverError, Stage, Wanted};
 use crate::scene::AnyScene;
 use crate::sim::{Model, Params};
 
@@ -94,6 +94,7 @@ impl Studio {
             velocity: on(super::theme::ARROWS),
             scalars: on(super::theme::PRESSURE | super::theme::DIVERGENCE),
             particles: on(super::theme::PARTICLES),
+            roles: on(super::theme::TILE_LAYERS),
         };
         let mut studio = Studio { app, screen, size: shoot.size, exhibits, pool, wanted };
         studio.exhibit();
@@ -117,6 +118,11 @@ impl Studio {
     pub fn picture(&mut self) -> Result<Picture, ShootError> {
         self.app.update();
         read_back(&self.app, &self.screen, self.size)
+    }
+
+    /// The moment that a pane shows.
+    pub fn moment(&self, pane: usize) -> Option<Arc<Snapshot>> {
+        self.app.world().resource::<Panes>().0.get(pane)?.snapshot.clone()
     }
 
     /// Changes what is drawn.
@@ -163,9 +169,15 @@ impl Studio {
 }
 
 fn build(size: (u32, u32), desk: Desk) -> (App, Handle<Image>) {
+    /// Who writes the log is settled once for the whole process.
+    static LOGGING: AtomicBool = AtomicBool::new(false);
     let mut app = App::new();
+    let mut plugins = plugins();
+    if LOGGING.swap(true, Ordering::Relaxed) {
+        plugins = plugins.disable::<bevy::log::LogPlugin>();
+    }
     app.add_plugins(
-        plugins()
+        plugins
             .set(WindowPlugin { primary_window: None, exit_condition: ExitCondition::DontExit, ..default() })
             .set(RenderPlugin { synchronous_pipeline_compilation: true, ..default() })
             .disable::<WinitPlugin>()

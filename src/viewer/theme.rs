@@ -12,6 +12,8 @@ use crate::sim::{Model, Params};
 pub struct Layer {
     /// Its bit; the shaders know the same ones.
     pub bit: u32,
+    /// The key that switches it.
+    pub key: &'static str,
     /// Its name.
     pub name: &'static str,
     /// What it shows.
@@ -30,47 +32,74 @@ pub const DIVERGENCE: u32 = 64;
 pub const CUT: u32 = 256;
 /// Bit of the tiles.
 pub const TILES: u32 = 512;
+/// Bit of the bands around tiles.
+pub const BANDS: u32 = 1024;
+/// Bit of the tiles' velocity fields.
+pub const AFFINE: u32 = 2048;
+/// Layers that only tiles have.
+pub const TILE_LAYERS: u32 = TILES | BANDS | AFFINE;
 /// Bit of the bubbles' labels.
 pub const OUTLINES: u32 = 2;
 /// Layers drawn on a slice in 3D.
-pub const SLICE_LAYERS: u32 = 4 | PRESSURE | DIVERGENCE | 128 | TILES;
+pub const SLICE_LAYERS: u32 = 4 | PRESSURE | DIVERGENCE | 128 | TILE_LAYERS;
 /// What is on at the start.
 pub const FIRST_LAYERS: u32 = 1 | OUTLINES;
 
-/// All layers, in the order of their keys 1 to 9 and 0.
-pub const LAYERS: [Layer; 10] = [
+/// All layers, in the order they are listed.
+pub const LAYERS: [Layer; 12] = [
     Layer {
         bit: 1,
+        key: "1",
         name: "Bubble colours",
         hint: "Every trapped bubble has a colour of its own, which it keeps.",
     },
-    Layer { bit: OUTLINES, name: "Bubble labels", hint: "Outlines with number and volume." },
+    Layer { bit: OUTLINES, key: "2", name: "Bubble labels", hint: "Outlines with number and volume." },
     Layer {
         bit: 4,
+        key: "3",
         name: "Regions",
         hint: "What the solver takes each cell for: liquid, air, solid, bubble.",
     },
     Layer {
         bit: PARTICLES,
+        key: "4",
         name: "Particles",
         hint: "The particles that carry the liquid; warm colours are fast.",
     },
-    Layer { bit: ARROWS, name: "Velocity", hint: "Arrows along the flow." },
-    Layer { bit: PRESSURE, name: "Pressure", hint: "Pressure in the liquid; on a cut in 3D." },
-    Layer { bit: DIVERGENCE, name: "Divergence", hint: "Where the liquid expands (red) or shrinks (blue)." },
-    Layer { bit: 128, name: "Grid", hint: "Lines between cells, when they are large enough to see." },
+    Layer { bit: ARROWS, key: "5", name: "Velocity", hint: "Arrows along the flow." },
+    Layer { bit: PRESSURE, key: "6", name: "Pressure", hint: "Pressure in the liquid; on a cut in 3D." },
+    Layer {
+        bit: DIVERGENCE,
+        key: "7",
+        name: "Divergence",
+        hint: "Where the liquid expands (red) or shrinks (blue).",
+    },
+    Layer {
+        bit: 128,
+        key: "8",
+        name: "Grid",
+        hint: "Lines between cells, when they are large enough to see.",
+    },
     Layer {
         bit: CUT,
+        key: "9",
         name: "Cutaway",
         hint: "Takes the front of a 3D scene away; drag the slider or use Q and E.",
     },
-    Layer { bit: TILES, name: "Tiles", hint: "Boxes of deep liquid that the solver moves as one." },
+    Layer { bit: TILES, key: "0", name: "Tiles", hint: "Boxes of fluid that the solver moves as one." },
+    Layer {
+        bit: BANDS,
+        key: "N",
+        name: "Bands",
+        hint: "The ordinary cells around tiles: at the surface, along walls, and between tiles.",
+    },
+    Layer {
+        bit: AFFINE,
+        key: "A",
+        name: "Affine field",
+        hint: "The velocity field of every tile: pins along the flow, and a square that turns and stretches with it.",
+    },
 ];
-
-/// The key of a layer, given by its place among the [`LAYERS`].
-pub fn layer_key(place: usize) -> usize {
-    (place + 1) % 10
-}
 
 /// What a model is called on screen.
 pub fn model_title(model: Model) -> String {
@@ -185,6 +214,13 @@ fn colour(channels: [f32; 3]) -> Color32 {
     Color32::from_rgb(r, g, b)
 }
 
+/// What ordinary cells around tiles are called, and their colours; the shaders know the same ones.
+pub const BANDS_LEGEND: [(&str, Color32); 3] = [
+    ("at the surface", Color32::from_rgb(250, 178, 66)),
+    ("along walls", Color32::from_rgb(196, 112, 190)),
+    ("between tiles", Color32::from_rgb(222, 238, 246)),
+];
+
 /// The colour of liquid in meters and plots.
 pub const LIQUID: Color32 = Color32::from_rgb(52, 132, 214);
 /// The colour of trapped air in meters and plots.
@@ -243,6 +279,15 @@ mod tests {
             let (a, b) = (bubble_srgb(id), bubble_srgb(id + 1));
             let apart: f32 = (0..3).map(|k| (a[k] - b[k]).abs()).sum();
             assert!(apart > 0.2, "{id}: {a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn every_layer_has_a_bit_and_a_key_of_its_own() {
+        for (k, layer) in LAYERS.iter().enumerate() {
+            assert!(egui::Key::from_name(layer.key).is_some(), "{} is a key", layer.key);
+            let twin = LAYERS[..k].iter().find(|one| one.bit == layer.bit || one.key == layer.key);
+            assert_eq!(twin, None, "{}", layer.name);
         }
     }
 

@@ -30,15 +30,15 @@ pub fn help_ui(ctx: &egui::Context, open: &mut bool, tiles: bool) {
         .anchor(egui::Align2::CENTER_CENTER, egui::Vec2::ZERO)
         .show(ctx, |ui| {
             egui::Grid::new("keys").num_columns(4).spacing([14.0, 5.0]).show(ui, |ui| {
-                let layers = theme::LAYERS.iter().enumerate();
-                let layers = layers.filter(|(_, layer)| tiles || layer.bit != theme::TILES);
-                let layers = layers.map(|(k, layer)| (theme::layer_key(k).to_string(), layer.name));
+                let layers = theme::LAYERS.iter();
+                let layers = layers.filter(|layer| tiles || layer.bit & theme::TILE_LAYERS == 0);
+                let layers = layers.map(|layer| (layer.key, layer.name));
                 let mut layers = layers.map(Some).chain(std::iter::repeat(None));
                 for (key, meaning) in KEYS {
                     ui.label(RichText::new(key).monospace().strong());
                     ui.label(meaning);
-                    if let Some((digit, name)) = layers.next().flatten() {
-                        ui.label(RichText::new(digit).monospace().strong());
+                    if let Some((key, name)) = layers.next().flatten() {
+                        ui.label(RichText::new(key).monospace().strong());
                         ui.label(name);
                     }
                     ui.end_row();

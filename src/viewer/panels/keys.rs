@@ -6,19 +6,6 @@ use super::{Action, Data};
 use crate::viewer::desk::Desk;
 use crate::viewer::theme;
 
-const DIGITS: [Key; 10] = [
-    Key::Num1,
-    Key::Num2,
-    Key::Num3,
-    Key::Num4,
-    Key::Num5,
-    Key::Num6,
-    Key::Num7,
-    Key::Num8,
-    Key::Num9,
-    Key::Num0,
-];
-
 /// What the keys pressed since the last frame ask for; nothing while text is being typed.
 pub fn key_actions(ctx: &egui::Context, desk: &Desk, data: &Data) -> Vec<Action> {
     if ctx.text_edit_focused() {
@@ -57,8 +44,9 @@ pub fn key_actions(ctx: &egui::Context, desk: &Desk, data: &Data) -> Vec<Action>
                 actions.push(action);
             }
         }
-        for (key, layer) in DIGITS.into_iter().zip(theme::LAYERS) {
-            if pressed(key) && (layer.bit != theme::TILES || data.has_tiles()) {
+        for layer in theme::LAYERS {
+            let is_there = layer.bit & theme::TILE_LAYERS == 0 || data.has_tiles();
+            if Key::from_name(layer.key).is_some_and(&mut pressed) && is_there {
                 actions.push(Action::Layer(layer.bit));
             }
         }

@@ -9,13 +9,14 @@ use crate::viewer::theme;
 /// The list of layers and the cut.
 pub fn layers_ui(ui: &mut egui::Ui, desk: &Desk, data: &Data, actions: &mut Vec<Action>) {
     let space = data.eye.dimension == 3;
-    for (index, layer) in theme::LAYERS.iter().enumerate() {
-        if (layer.bit == theme::CUT && !space) || (layer.bit == theme::TILES && !data.has_tiles()) {
+    for layer in theme::LAYERS {
+        let is_of_tiles = layer.bit & theme::TILE_LAYERS != 0;
+        if (layer.bit == theme::CUT && !space) || (is_of_tiles && !data.has_tiles()) {
             continue;
         }
         let mut on = desk.layers & layer.bit != 0;
         ui.horizontal(|ui| {
-            ui.weak(theme::layer_key(index).to_string());
+            ui.add_sized([12.0, 14.0], egui::Label::new(egui::RichText::new(layer.key).weak()));
             if ui.checkbox(&mut on, layer.name).on_hover_text(layer.hint).changed() {
                 actions.push(Action::Layer(layer.bit));
             }

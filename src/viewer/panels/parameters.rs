@@ -9,6 +9,19 @@ use crate::sim::{ParamInfo, ParamKind, ParamValue, Params, params_table};
 const BASIC: [&str; 8] =
     ["gravity", "flip", "cfl", "volume_correction", "density", "reseed", "seeds_per_axis", "min_substeps"];
 
+/// What some models look at and others do not.
+const OF_MODELS: [&str; 9] = [
+    "air_density",
+    "bubbles",
+    "tile_size",
+    "tile_size_deep",
+    "surface_band",
+    "wall_band",
+    "bubble_band",
+    "bubble_tile_size",
+    "affine_liquid",
+];
+
 /// The list of parameters, with the values in use.
 pub fn parameters_ui(
     ui: &mut egui::Ui,
@@ -20,14 +33,16 @@ pub fn parameters_ui(
         ui.weak("No simulation yet.");
         return;
     };
-    for info in params_table().iter().filter(|info| BASIC.contains(&info.name)) {
+    let is_of_model = |info: &ParamInfo| OF_MODELS.contains(&info.name) && info.acts_in(params);
+    let is_basic = |info: &ParamInfo| BASIC.contains(&info.name) || is_of_model(info);
+    for info in params_table().iter().filter(|info| is_basic(info)) {
         parameter_ui(ui, info, params, actions);
     }
     ui.add_space(6.0);
     ui.checkbox(advanced, "Solver settings")
         .on_hover_text("Tolerances and other things for people who tune solvers");
     if *advanced {
-        for info in params_table().iter().filter(|info| !BASIC.contains(&info.name)) {
+        for info in params_table().iter().filter(|info| !is_basic(info)) {
             parameter_ui(ui, info, params, actions);
         }
     }
@@ -35,9 +50,14 @@ pub fn parameters_ui(
 
 fn parameter_ui(ui: &mut egui::Ui, info: &'static ParamInfo, params: &Params, actions: &mut Vec<Action>) {
     let value = (info.get)(params);
-    let hint = format!("{}\nAllowed: {}. Default: {}.", info.summary, info.kind, info.default_value());
+    let mut hint = format!("{}\nAllowed: {}. Default: {}.", info.summary, info.kind, info.default_value());
+    let acts = info.acts_in(params);
+    if !acts {
+        hint += "\nThe model in use does not look at it.";
+    }
     ui.horizontal(|ui| {
-        ui.label(RichText::new(title(info.name)).strong()).on_hover_text(&hint);
+        let name = RichText::new(title(info.name)).strong();
+        ui.label(if acts { name } else { name.weak() }).on_hover_text(&hint);
         badge_ui(ui, info.live);
         if value != info.default_value() {
             let reset = ui.small_button("⟲").on_hover_text(format!("Back to {}", info.default_value()));
@@ -46,7 +66,14 @@ fn parameter_ui(ui: &mut egui::Ui, info: &'static ParamInfo, params: &Params, ac
             }
         }
     });
-    if let Some(changed) = value_ui(ui, info, &value, &hint) {
+    // It can be changed all the same, before a model that looks at it is chosen.
+    let widget = ui.scope(|ui| {
+        if !acts {
+            ui.multiply_opacity(0.5);
+        }
+        value_ui(ui, info, &value, &hint)
+    });
+    if let Some(changed) = widget.inner {
         actions.push(Action::Set(info, changed));
     }
     ui.add_space(3.0);

@@ -83,6 +83,9 @@ fn picture_ui(
             labelled = labels(&painter, rect, pane, snapshot, desk, data);
         }
         legend(&painter, rect, snapshot, desk);
+        if desk.layers & theme::BANDS != 0 && snapshot.cells.roles.is_some() {
+            bands_legend(&painter, rect, desk);
+        }
     }
     mouse(ui, &response, rect, pane, &labelled, data, actions);
     caption(&painter, rect, shown, desk, data);
@@ -215,6 +218,24 @@ fn legend(painter: &egui::Painter, rect: Rect, snapshot: &Snapshot, desk: &Desk)
     for ((k, mark), anchor) in marks.into_iter().enumerate().zip(anchors) {
         let x = bar.left() + bar.width() * k as f32 / 2.0;
         painter.text(Pos2::new(x, bar.bottom() + 2.0), anchor, mark, FontId::monospace(10.5), ink);
+    }
+}
+
+/// What the colours of the bands mean.
+fn bands_legend(painter: &egui::Painter, rect: Rect, desk: &Desk) {
+    let ink = if desk.dark { Color32::from_gray(225) } else { Color32::from_gray(30) };
+    let fill = if desk.dark { Color32::from_black_alpha(140) } else { Color32::from_white_alpha(190) };
+    let row = 17.0;
+    let size = vec2(128.0, row * (theme::BANDS_LEGEND.len() + 1) as f32 + 10.0);
+    // The scale of a field lies to the right.
+    let back = Rect::from_min_size(Pos2::new(rect.left() + 14.0, rect.bottom() - size.y - 12.0), size);
+    painter.rect_filled(back, 6.0, fill);
+    let at = |line: usize| back.min + vec2(10.0, 5.0 + row * (line as f32 + 0.5));
+    painter.text(at(0), Align2::LEFT_CENTER, "ordinary cells", FontId::proportional(11.0), ink);
+    for (line, (words, colour)) in theme::BANDS_LEGEND.into_iter().enumerate() {
+        let at = at(line + 1);
+        painter.rect_filled(Rect::from_center_size(at + vec2(6.0, 0.0), vec2(12.0, 12.0)), 2.0, colour);
+        painter.text(at + vec2(18.0, 0.0), Align2::LEFT_CENTER, words, FontId::proportional(11.0), ink);
     }
 }
 

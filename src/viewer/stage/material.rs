@@ -124,6 +124,9 @@ pub struct StageMaterial {
     /// The solids' signed distance.
     #[texture(6, dimension = "3d")]
     pub solids: Handle<Image>,
+    /// What cells are where there are tiles.
+    #[texture(7, dimension = "3d", sample_type = "u_int")]
+    pub roles: Handle<Image>,
     /// What it is.
     pub kind: Kind,
 }
@@ -181,7 +184,7 @@ impl Material for StageMaterial {
 /// Particles or arrows.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
 pub struct MarkMaterial {
-    /// Radius of a particle in metres, and how opaque marks are.
+    /// Radius of a particle in metres, how opaque marks are, and 1 for marks in ink, which have no speed.
     #[uniform(0)]
     pub size: Vec4,
 }

@@ -10,5 +10,7 @@ mod textures;
 mod tiles;
 
 pub use eye::Eye;
+#[cfg(test)]
+pub(super) use marks::Marks;
 pub use material::MaterialsPlugin;
 pub use pane::{CUT_AXIS, Choices, Pane, Workshop};

@@ -61,7 +61,7 @@ pub struct Pane {
     stage: Option<Arc<Stage>>,
     things: Vec<Thing>,
     solids: Vec<(Entity, usize)>,
-    marks: [(Entity, Handle<Mesh>, Handle<MarkMaterial>); 2],
+    marks: [(Entity, Handle<Mesh>, Handle<MarkMaterial>); 3],
     water: Option<(Entity, Handle<Mesh>)>,
     tiles: Option<(Entity, Handle<Mesh>)>,
     snapshot: Option<Arc<Snapshot>>,
@@ -96,7 +96,7 @@ impl Pane {
             ))
             .id();
         let textures = Textures::new(&mut workshop.images);
-        let marks = [0, 1].map(|_| {
+        let marks = [(); 3].map(|()| {
             let mesh = workshop.meshes.reserve_handle();
             let material = workshop.marks.add(MarkMaterial { size: Vec4::ONE });
             let things = (Mesh3d(mesh.clone()), MeshMaterial3d(material.clone()), Visibility::Hidden);
@@ -265,7 +265,8 @@ impl Pane {
             workshop.commands.entity(thing.entity).insert(Transform::from_translation(place));
             show_if(workshop, thing.entity, shown);
         }
-        let slice = choices.slice * size[CUT_AXIS];
+        // Right between two layers of cells, the one behind is shown, whatever the rounding; the shader does the same.
+        let slice = choices.slice * size[CUT_AXIS] - 0.01 * snapshot.stage.dx;
         if let Some((entity, mesh)) = &self.tiles {
             let on = choices.layers & theme::TILES != 0;
             let tiles = if on { Tiles::of(snapshot, slice) } else { Tiles::default() };
@@ -277,14 +278,15 @@ impl Pane {
         let cut = choices.cut.map(|cut| cut * size[CUT_AXIS]);
         let particles = || Marks::particles(snapshot, cut);
         let arrows = || Marks::arrows(snapshot, slice);
-        let kinds: [(u32, &dyn Fn() -> Marks); 2] =
-            [(theme::PARTICLES, &particles), (theme::ARROWS, &arrows)];
-        for ((entity, mesh, material), (layer, marks)) in self.marks.iter().zip(kinds) {
+        let pins = || Marks::pins(snapshot, slice);
+        let kinds: [(u32, &dyn Fn() -> Marks, f32); 3] =
+            [(theme::PARTICLES, &particles, 0.0), (theme::ARROWS, &arrows, 0.0), (theme::AFFINE, &pins, 1.0)];
+        for ((entity, mesh, material), (layer, marks, ink)) in self.marks.iter().zip(kinds) {
             let marks = if choices.layers & layer != 0 { marks() } else { Marks::default() };
             show_if(workshop, *entity, !marks.is_empty());
             if !marks.is_empty() {
                 let _ = workshop.meshes.insert(mesh.id(), marks.into_mesh());
-                let size = Vec4::new(0.28 * snapshot.stage.dx, 0.9, 0.0, 0.0);
+                let size = Vec4::new(0.28 * snapshot.stage.dx, 0.9, ink, 0.0);
                 let _ = workshop.marks.insert(material.id(), MarkMaterial { size });
             }
         }

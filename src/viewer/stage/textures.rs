@@ -17,6 +17,8 @@ pub struct Textures {
     velocity: Handle<Image>,
     scalars: Handle<Image>,
     solids: Handle<Image>,
+    roles: Handle<Image>,
+    has_roles: bool,
     /// What `solids` holds: it stays for as long as nothing moves.
     solid_field: Option<Arc<SolidField>>,
 }
@@ -32,6 +34,8 @@ impl Textures {
             velocity: add(8, TextureFormat::Rgba16Float),
             scalars: add(4, TextureFormat::Rg16Float),
             solids: add(2, TextureFormat::R16Float),
+            roles: add(1, TextureFormat::R8Uint),
+            has_roles: false,
             solid_field: None,
         }
     }
@@ -55,6 +59,13 @@ impl Textures {
         if let Some(scalars) = &cells.scalars {
             put(&self.scalars, cells.cells, bytes(scalars), TextureFormat::Rg16Float);
         }
+        // Old ones must not be taken for those of this moment.
+        if cells.roles.is_some() || self.has_roles {
+            let nothing = || ([1; 3], vec![0]);
+            let (size, roles) = cells.roles.clone().map_or_else(nothing, |roles| (cells.cells, roles));
+            put(&self.roles, size, roles, TextureFormat::R8Uint);
+            self.has_roles = cells.roles.is_some();
+        }
         if !self.solid_field.as_ref().is_some_and(|old| Arc::ptr_eq(old, &snapshot.solids)) {
             let field = &snapshot.solids;
             put(&self.solids, field.corners, bytes(&field.distance), TextureFormat::R16Float);
@@ -64,7 +75,7 @@ impl Textures {
 
     /// A material that looks at them.
     pub fn material(&self, kind: Kind, look: Look) -> StageMaterial {
-        let Textures { distance, region, velocity, scalars, solids, .. } = self;
+        let Textures { distance, region, velocity, scalars, solids, roles, .. } = self;
         StageMaterial {
             look,
             distance: distance.clone(),
@@ -72,6 +83,7 @@ impl Textures {
             velocity: velocity.clone(),
             scalars: scalars.clone(),
             solids: solids.clone(),
+            roles: roles.clone(),
             kind,
         }
     }

@@ -1,6 +1,7 @@
-//! Tests of the viewer that need no window: panels, entities, command storms, pictures, clicks.
+//! Tests of the viewer that need no window: panels, entities, layers, command storms, pictures, clicks.
 
 mod entities;
+mod layers;
 mod panels;
 mod pictures;
 mod selecting;

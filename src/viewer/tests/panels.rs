@@ -247,12 +247,38 @@ fn tiles_are_offered_where_there_are_any() {
         bench.panes[0].take(Arc::new(snapshot));
         let mut harness = bench.harness();
         harness.run_steps(2);
-        let places = harness.query_all_by_label("Tiles").count();
-        assert_eq!(places, if count > 0 { 2 } else { 0 }, "in the list and on the sheet of keys");
-        harness.key_press(Key::Num0);
+        let layers = [
+            ("Tiles", Key::Num0, theme::TILES),
+            ("Bands", Key::N, theme::BANDS),
+            ("Affine field", Key::A, theme::AFFINE),
+        ];
+        for (name, key, layer) in layers {
+            let places = harness.query_all_by_label(name).count();
+            assert_eq!(places, if count > 0 { 2 } else { 0 }, "{name}: in the list and on the sheet of keys");
+            harness.key_press(key);
+            harness.run_steps(2);
+            let switched = has(&harness, |action| matches!(action, Action::Layer(bit) if *bit == layer));
+            assert_eq!(switched, count > 0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_model_is_offered_with_the_parameters_it_looks_at() {
+    for model in Model::ALL {
+        let mut bench = Bench::new(1);
+        bench.desk.left = LeftTab::Parameters;
+        let mut snapshot = Arc::unwrap_or_clone(bench.panes[0].snapshot.take().expect("a snapshot"));
+        snapshot.params.model = model;
+        bench.panes[0].take(Arc::new(snapshot));
+        let mut harness = bench.harness();
         harness.run_steps(2);
-        let switched = has(&harness, |action| matches!(action, Action::Layer(bit) if *bit == theme::TILES));
-        assert_eq!(switched, count > 0);
+        let shown = |label: &str| harness.query_by_label(label).is_some();
+        assert_eq!(shown("Air density"), model.has_gas(), "{}", model.name());
+        assert_eq!(shown("Surface band"), model == Model::AffineTiles, "{}", model.name());
+        for name in ["Bubble band", "Bubble tile size", "Affine liquid"] {
+            assert_eq!(shown(name), model == Model::AffineBubbles, "{name} in {}", model.name());
+        }
     }
 }
 

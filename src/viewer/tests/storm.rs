@@ -56,6 +56,7 @@ fn ten_thousand_random_commands_end_in_a_running_simulation() {
                 velocity: roll(2) == 0,
                 scalars: roll(2) == 0,
                 particles: roll(2) == 0,
+                roles: roll(2) == 0,
             }),
             55..=59 => Command::Model(Model::ALL[roll(Model::ALL.len())]),
             _ => {

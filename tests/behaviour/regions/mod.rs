@@ -2,3 +2,4 @@
 
 mod dense;
 mod physics;
+mod waves;

@@ -17,6 +17,24 @@ fn region_colour(number: u32) -> vec4<f32> {
     return vec4<f32>(0.8, 0.82, 0.84, 0.25);
 }
 
+// Colour of the ordinary cells around tiles; `wet` is how much of the place is liquid.
+fn band_colour(x: vec3<f32>, wet: f32) -> vec4<f32> {
+    let number = stage::role(x);
+    let kind = number % stage::ROLE_GAS;
+    // A cell shows as far as its own fluid reaches.
+    let cover = select(1.0 - wet, wet, number < stage::ROLE_GAS);
+    if kind == stage::ROLE_SURFACE {
+        return vec4<f32>(0.956, 0.445, 0.054, 0.78 * cover);
+    }
+    if kind == stage::ROLE_WALL {
+        return vec4<f32>(0.552, 0.162, 0.515, 0.78 * cover);
+    }
+    if kind == stage::ROLE_SEAM {
+        return vec4<f32>(0.730, 0.855, 0.922, 0.78 * cover);
+    }
+    return vec4<f32>(0.0);
+}
+
 // The distance with its second derivatives smooth, so that no cell shows at any zoom. Only asked near the surface.
 fn smooth_liquid(x: vec3<f32>) -> f32 {
     let size = look_cells();
@@ -163,6 +181,10 @@ fn picture(x: vec3<f32>, pixel: f32) -> vec3<f32> {
         let own = region_colour(stage::region(x));
         colour = mix(colour, own.rgb, own.a);
     }
+    if stage::shows(stage::LAYER_BANDS) {
+        let own = band_colour(x, inside);
+        colour = mix(colour, own.rgb, own.a);
+    }
     if stage::shows(stage::LAYER_GRID) {
         colour = mix(colour, vec3<f32>(0.45, 0.5, 0.55), 0.35 * grid_lines(x, pixel));
     }
@@ -214,6 +236,11 @@ fn slice(x: vec3<f32>, pixel: f32) -> vec4<f32> {
     colour = vec4<f32>(layer.rgb, layer.a * inside);
     if stage::shows(stage::LAYER_REGIONS) {
         let own = region_colour(stage::region(x));
+        let cover = own.a + colour.a * (1.0 - own.a);
+        colour = vec4<f32>(mix(colour.rgb, own.rgb, own.a / max(cover, 1e-6)), cover);
+    }
+    if stage::shows(stage::LAYER_BANDS) {
+        let own = band_colour(x, inside);
         let cover = own.a + colour.a * (1.0 - own.a);
         colour = vec4<f32>(mix(colour.rgb, own.rgb, own.a / max(cover, 1e-6)), cover);
     }

@@ -1,10 +1,10 @@
-// Particles and arrows: small triangles coloured by speed.
+// Particles and arrows: small triangles coloured by speed. Pins: pale ink with a dark hem.
 #import bevy_pbr::forward_io::Vertex
 #import bevy_pbr::mesh_functions
 #import bevy_pbr::mesh_view_bindings::view
 #import bevy_pbr::view_transformations::position_world_to_clip
 
-// Radius of a particle in metres, and how opaque marks are.
+// Radius of a particle in metres, how opaque marks are, and 1 for marks in ink.
 @group(#{MATERIAL_BIND_GROUP}) @binding(0) var<uniform> size: vec4<f32>;
 
 struct Mark {
@@ -43,5 +43,7 @@ fn fragment(mark: Mark) -> @location(0) vec4<f32> {
     var colour = mix(mix(slow, middle, smoothstep(0.0, 0.45, t)), fast, smoothstep(0.35, 1.0, t));
     // Round, lit from above.
     colour *= 1.0 - 0.35 * off + 0.25 * mark.corner.y * (1.0 - off);
-    return vec4<f32>(colour, size.y);
+    // In ink, what would be the speed tells the hem from the body.
+    let ink = mix(vec3<f32>(1.0, 0.98, 0.93), vec3<f32>(0.02, 0.025, 0.04), t);
+    return vec4<f32>(mix(colour, ink, size.z), size.y);
 }

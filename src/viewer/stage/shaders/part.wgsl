@@ -34,12 +34,23 @@ fn fragment(in: VertexOutput, @builtin(front_facing) front: bool) -> @location(0
     return flat::shade(x, pixel);
 #endif
 #ifdef SLICE
-    return flat::slice(x, pixel);
+    // Right between two layers of cells, the one behind is shown, whatever the rounding.
+    return flat::slice(x - vec3<f32>(0.0, 0.0, 0.01 * stage::look.size.w), pixel);
 #endif
 #ifdef TILES
     // Borders are as wide at any distance: one pixel and a half.
     let off = (1.0 - abs(in.uv)) / max(fwidth(in.uv), vec2<f32>(1e-6));
-    let border = 1.0 - smoothstep(1.0, 2.0, min(off.x, off.y));
+    var border = 1.0 - smoothstep(1.0, 2.0, min(off.x, off.y));
+    // Seen from the front, tiles end where their cells do, which need not fill the box.
+    if in.uv_b.x > 0.0 {
+        if !stage::in_tile(x) {
+            discard;
+        }
+        let a = vec3<f32>(1.5 * pixel, 0.0, 0.0);
+        let b = vec3<f32>(0.0, 1.5 * pixel, 0.0);
+        let whole = stage::in_tile(x + a) && stage::in_tile(x - a) && stage::in_tile(x + b) && stage::in_tile(x - b);
+        border = select(1.0, 0.0, whole);
+    }
     let body = in.color.rgb * select(1.0, 0.8, stage::is_dark());
     let line = in.color.rgb * select(0.45, 1.3, stage::is_dark());
     return vec4<f32>(mix(body, line, border), mix(in.uv_b.x, in.uv_b.y, border));

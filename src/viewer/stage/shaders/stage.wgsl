@@ -28,6 +28,7 @@ struct Look {
 @group(#{MATERIAL_BIND_GROUP}) @binding(4) var velocity_texture: texture_3d<f32>;
 @group(#{MATERIAL_BIND_GROUP}) @binding(5) var scalar_texture: texture_3d<f32>;
 @group(#{MATERIAL_BIND_GROUP}) @binding(6) var solid_texture: texture_3d<f32>;
+@group(#{MATERIAL_BIND_GROUP}) @binding(7) var role_texture: texture_3d<u32>;
 
 const LAYER_TINTS: u32 = 1u;
 const LAYER_OUTLINES: u32 = 2u;
@@ -35,11 +36,18 @@ const LAYER_REGIONS: u32 = 4u;
 const LAYER_PRESSURE: u32 = 32u;
 const LAYER_DIVERGENCE: u32 = 64u;
 const LAYER_GRID: u32 = 128u;
+const LAYER_BANDS: u32 = 1024u;
 
 const REGION_AIR: u32 = 0u;
 const REGION_LIQUID: u32 = 1u;
 const REGION_SOLID: u32 = 2u;
 const FIRST_BUBBLE: u32 = 3u;
+
+const ROLE_TILE: u32 = 1u;
+const ROLE_SURFACE: u32 = 2u;
+const ROLE_WALL: u32 = 3u;
+const ROLE_SEAM: u32 = 4u;
+const ROLE_GAS: u32 = 8u;
 
 const SUN: vec3<f32> = vec3<f32>(-0.36, 0.86, 0.36);
 const WATER: f32 = 1.333;
@@ -92,6 +100,17 @@ fn region(x: vec3<f32>) -> u32 {
     let cell = vec3<i32>(floor(x / look.size.w));
     let last = vec3<i32>(look.cells.xyz) - 1;
     return textureLoad(region_texture, clamp(cell, vec3<i32>(0), last), 0).r;
+}
+
+// Whether a place lies in a tile.
+fn in_tile(x: vec3<f32>) -> bool {
+    return role(x) % ROLE_GAS == ROLE_TILE;
+}
+
+fn role(x: vec3<f32>) -> u32 {
+    let cell = vec3<i32>(floor(x / look.size.w));
+    let last = vec3<i32>(look.cells.xyz) - 1;
+    return textureLoad(role_texture, clamp(cell, vec3<i32>(0), last), 0).r;
 }
 
 fn tint(number: u32) -> vec4<f32> {

@@ -1,0 +1,295 @@
+//! `glug figures`: what the paper's figures show, simulated, drawn and measured, as a page.
+
+mod list;
+mod page;
+mod relief;
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::args::{BenchArguments, FiguresArguments};
+use super::outputs::prepare_folder;
+use super::progress::Progress;
+use super::view::{layers, write, write_whole};
+use super::{Failure, print, seam, thread_count, variants};
+use crate::export::Picture;
+use crate::runner::{Snapshot, SolverError};
+use crate::scene::{AnyScene, Overrides};
+use crate::sim::{FrameReport, Simulation};
+use crate::viewer::{Desk, Shoot, Studio, find_adapter};
+use list::{Against, BANDS, BANDS_AT, BANDS_OF, FIGURES, Figure, Panel, RELEASED, RELEASED_CELLS, SPEEDS};
+use page::Page;
+
+/// Pixels of a picture: flat scenes, and scenes in space.
+const SIZES: [(u32, u32); 2] = [(420, 420), (560, 400)];
+
+/// What a simulation showed of itself, frame by frame.
+struct Course {
+    moments: Vec<Moment>,
+    last: FrameReport,
+    iterations: usize,
+}
+
+/// A frame, as far as it is compared.
+struct Moment {
+    time: f64,
+    heights: Vec<f32>,
+    /// Of the largest trapped bubble, in cells.
+    centroid: Option<Vec<f64>>,
+    /// Trapped air over what it should be.
+    air: Option<f64>,
+}
+
+impl Course {
+    fn new() -> Self {
+        Course { moments: Vec::new(), last: FrameReport::default(), iterations: 0 }
+    }
+
+    fn add(&mut self, snapshot: &Snapshot) {
+        let report = &snapshot.report;
+        let trapped = report.bubbles.iter().filter(|bubble| snapshot.is_trapped(bubble));
+        let largest = trapped.max_by(|a, b| a.volume.total_cmp(&b.volume));
+        let [air, rest] = snapshot.trapped_air();
+        self.moments.push(Moment {
+            time: report.time,
+            heights: snapshot.column_heights(),
+            centroid: largest.map(|bubble| bubble.centroid.iter().map(|x| x / report.dx).collect()),
+            air: (rest > 0.0).then_some(air / rest),
+        });
+        let most = report.solve.iter().map(|solve| solve.iterations).max();
+        self.iterations = self.iterations.max(most.unwrap_or(0));
+        self.last = report.clone();
+    }
+
+    /// Mean difference of the heights of columns, in cells, over all frames.
+    fn heights_off(&self, other: &Course) -> f64 {
+        let pairs = self.moments.iter().zip(&other.moments);
+        let off =
+            pairs.flat_map(|(a, b)| a.heights.iter().zip(&b.heights)).map(|(a, b)| f64::from((a - b).abs()));
+        let (sum, count) = off.fold((0.0, 0usize), |(sum, count), off| (sum + off, count + 1));
+        sum / count.max(1) as f64
+    }
+
+    /// Largest distance of the largest bubbles' centroids in the first second, in cells.
+    fn centroids_off(&self, other: &Course) -> Option<f64> {
+        let pairs = self.moments.iter().zip(&other.moments).filter(|(a, _)| a.time < 1.0 + 1e-6);
+        let distances = pairs.filter_map(|(a, b)| {
+            let (a, b) = (a.centroid.as_ref()?, b.centroid.as_ref()?);
+            Some(a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt())
+        });
+        distances.reduce(f64::max)
+    }
+}
+
+/// Makes the page and its pictures.
+pub fn figures(arguments: &FiguresArguments, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    find_adapter().map_err(|missing| Failure::Input(missing.to_string()))?;
+    let folder = arguments.out.join("figures");
+    prepare_folder(&folder)?;
+    let wanted = |number: &str| arguments.only.is_empty() || arguments.only.iter().any(|one| one == number);
+    let threads = thread_count(arguments.threads);
+    let mut page = Page::default();
+    for figure in FIGURES.iter().filter(|figure| wanted(figure.number)) {
+        let courses = figure
+            .panels
+            .iter()
+            .map(|panel| run(panel, threads, &folder.join(format!("{}.png", panel.file)), stop))
+            .collect::<Result<Vec<_>, _>>()?;
+        page.figure(figure, &rows(figure, &courses));
+    }
+    if wanted("16") {
+        bands(&mut page, threads, &folder.join("bands.png"), stop)?;
+    }
+    if wanted("released") {
+        page.released(&released(threads, stop)?);
+    }
+    if wanted("speed") {
+        for (number, scene, cells) in SPEEDS {
+            let asked = BenchArguments {
+                json: false,
+                state: Some(scene.to_owned()),
+                cells: Some(cells),
+                frame: 5,
+                set: Vec::new(),
+                threads: Some(threads),
+            };
+            page.speed(number, scene, cells, &variants::variants(scene, &asked, stop)?);
+        }
+    }
+    let path = arguments.out.join("figures.md");
+    let text = page.finish();
+    write_whole(&path, |file| file.write_all(text.as_bytes()))?;
+    print(&format!("The page is {}\n", path.display()))
+}
+
+/// What the table below a figure's pictures says, a row per panel.
+fn rows(figure: &Figure, courses: &[Course]) -> Vec<Vec<String>> {
+    courses
+        .iter()
+        .enumerate()
+        .map(|(index, course)| {
+            let first = &courses[index / figure.columns * figure.columns];
+            let cells: Vec<_> = course.last.cells_xyz.iter().map(usize::to_string).collect();
+            let unknowns = course.last.unknowns.pressure + course.last.unknowns.bubble;
+            let air = course.moments.last().and_then(|moment| moment.air);
+            let mut row = vec![
+                figure.panels[index].caption.to_owned(),
+                cells.join(" × "),
+                super::table::grouped(unknowns),
+                course.last.tiles.count.to_string(),
+                course.iterations.to_string(),
+                air.map_or("none".to_owned(), |air| format!("{:.1} %", 100.0 * air)),
+            ];
+            let is_first = std::ptr::eq(first, course);
+            match figure.against {
+                Against::Nothing => {}
+                _ if is_first => row.push("–".to_owned()),
+                Against::Heights => row.push(format!("{:.2}", course.heights_off(first))),
+                Against::Centroids => {
+                    row.push(course.centroids_off(first).map_or("–".to_owned(), |off| format!("{off:.2}")))
+                }
+            }
+            row
+        })
+        .collect()
+}
+
+/// Simulates a panel, draws a frame of it, and returns its course.
+fn run(panel: &Panel, threads: usize, path: &Path, stop: &AtomicBool) -> Result<Course, Failure> {
+    let scene = load(panel.scene, panel.cells, panel.model, panel.set)?;
+    let names: Vec<String> = panel.layers.iter().map(|layer| (*layer).to_owned()).collect();
+    let desk = Desk { bare: true, plain: true, layers: layers(&names)?, ..Desk::default() };
+    let size = SIZES[scene.dimension() - 2];
+    let models = vec![scene.params().model];
+    let bar = Progress::new(panel.file, panel.frames, false);
+    let mut studio = Studio::open(Shoot { scene, models, size, desk, threads })?;
+    let mut course = Course::new();
+    for frame in 1..=panel.frames {
+        if !studio.advance(stop)? {
+            return Err(Failure::Stopped(frame - 1));
+        }
+        course.add(&studio.moment(0).expect("a pane per model"));
+        if frame == panel.drawn.unwrap_or(panel.frames) {
+            write(&studio.picture()?, path)?;
+        }
+        bar.tick();
+    }
+    bar.finish();
+    Ok(course)
+}
+
+fn load(scene: &str, cells: usize, model: Option<&str>, set: &[&str]) -> Result<AnyScene, Failure> {
+    let set: Vec<String> = set.iter().map(|change| (*change).to_owned()).collect();
+    let overrides =
+        Overrides { cells: Some(cells), model: model.map(str::to_owned), set: seam::changes(&set)? };
+    seam::load_named(scene, &overrides)
+}
+
+/// Figure 16: the surface from above, for bands wide enough and too thin.
+fn bands(page: &mut Page, threads: usize, path: &Path, stop: &AtomicBool) -> Result<(), Failure> {
+    let (scene, cells, frames) = BANDS_OF;
+    let mut courses = Vec::new();
+    let mut maps = Vec::new();
+    for (caption, model, set) in BANDS {
+        let scene = load(scene, cells, Some(model), set)?;
+        let models = vec![scene.params().model];
+        let desk = Desk { bare: true, plain: true, ..Desk::default() };
+        let bar = Progress::new(caption, frames, false);
+        let mut studio = Studio::open(Shoot { scene, models, size: (64, 64), desk, threads })?;
+        let mut course = Course::new();
+        for frame in 1..=frames {
+            if !studio.advance(stop)? {
+                return Err(Failure::Stopped(frame - 1));
+            }
+            course.add(&studio.moment(0).expect("a pane per model"));
+            bar.tick();
+        }
+        bar.finish();
+        maps.push(relief::relief(&course.moments[BANDS_AT - 1].heights, course.last.cells_xyz[0], 3));
+        courses.push(course);
+    }
+    write(&beside(&maps, 12), path)?;
+    let off: Vec<f64> = courses.iter().map(|course| course.heights_off(&courses[0])).collect();
+    page.bands(&off);
+    Ok(())
+}
+
+/// Pictures of the same height side by side on white.
+fn beside(pictures: &[Picture], gap: usize) -> Picture {
+    let height = pictures.iter().map(|picture| picture.height).max().unwrap_or(0);
+    let width = pictures.iter().map(|picture| picture.width + gap).sum::<usize>().saturating_sub(gap);
+    let mut rgb = vec![255; 3 * width * height];
+    let mut left = 0;
+    for picture in pictures {
+        for (y, line) in picture.rgb.chunks_exact(3 * picture.width).enumerate() {
+            let at = 3 * (y * width + left);
+            rgb[at..at + line.len()].copy_from_slice(line);
+        }
+        left += picture.width + gap;
+    }
+    Picture { width, height, rgb }
+}
+
+/// First accelerations over g: scene, model, measured, in theory.
+fn released(
+    threads: usize,
+    stop: &AtomicBool,
+) -> Result<Vec<(&'static str, &'static str, f64, f64)>, Failure> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| Failure::Work(error.to_string()))?;
+    let mut found = Vec::new();
+    for (scene, models, theory) in RELEASED {
+        for &model in models {
+            let cells = RELEASED_CELLS[usize::from(!scene.ends_with("_2d"))];
+            let loaded = load(scene, cells, Some(model), &["tolerance=1e-9"])?;
+            let gravity = loaded.params().gravity;
+            let report = pool.install(|| first_frame(&loaded, stop));
+            let report =
+                report.map_err(|error| Failure::Work(error.to_string()))?.ok_or(Failure::Stopped(0))?;
+            let rise = report.bubbles.first().map_or(f64::NAN, |bubble| bubble.velocity[1]);
+            found.push((scene, model, rise / report.time / gravity, theory));
+        }
+    }
+    Ok(found)
+}
+
+/// A frame of a millisecond.
+fn first_frame(scene: &AnyScene, stop: &AtomicBool) -> Result<Option<FrameReport>, SolverError> {
+    Ok(match scene {
+        AnyScene::TwoD(scene) => Simulation::new(&scene.setup)?.advance_frame(1e-3, stop)?,
+        AnyScene::ThreeD(scene) => Simulation::new(&scene.setup)?.advance_frame(1e-3, stop)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::library;
+
+    #[test]
+    fn every_panel_can_be_simulated() {
+        let mut files = Vec::new();
+        for panel in FIGURES.iter().flat_map(|figure| figure.panels) {
+            assert!(load(panel.scene, panel.cells, panel.model, panel.set).is_ok(), "{panel:?}");
+            let names: Vec<String> = panel.layers.iter().map(|layer| (*layer).to_owned()).collect();
+            assert!(layers(&names).is_ok(), "{panel:?}");
+            assert!(!files.contains(&panel.file), "{} is drawn once", panel.file);
+            files.push(panel.file);
+        }
+        let known = |name: &str| library().iter().any(|scene| scene.name == name);
+        assert!(
+            RELEASED.iter().all(|(scene, ..)| known(scene))
+                && SPEEDS.iter().all(|(_, scene, _)| known(scene))
+        );
+    }
+
+    #[test]
+    fn pictures_stand_beside_each_other() {
+        let one = |shade: u8| Picture { width: 2, height: 2, rgb: vec![shade; 12] };
+        let both = beside(&[one(10), one(20)], 1);
+        assert_eq!((both.width, both.height), (5, 2));
+        assert_eq!(both.rgb[..15], [10, 10, 10, 10, 10, 10, 255, 255, 255, 20, 20, 20, 20, 20, 20]);
+    }
+}
