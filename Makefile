@@ -34,7 +34,7 @@ simulate: build ## simulate SCENE and write its surface and statistics to OUT/SC
 		--stats $(OUT)/$(or $(SCENE),dam_break)/stats.jsonl
 
 # SCENE:CELLS:FRAME of the pictures in the README, and layers where other ones than usual are shown.
-PICTURES := dam_break:96:14:pressure splash_tank:96:18 faucet:64:45 ball_in_circle_2d:256:18 rising_bubbles:64:12 \
+PICTURES := dam_break:96:14:pressure splash_tank:96:18 faucet:64:45:bubble-colours ball_in_circle_2d:256:18 rising_bubbles:64:12 \
 	splash_tank_tiles:96:11:bubble-colours,tiles,bands pool_tiles_2d:128:24:bubble-colours,tiles,affine-field
 # SCENE:CELLS:FRAME of the comparisons in the README.
 COMPARISONS := water_cooler_2d:128:40 water_cooler:64:40

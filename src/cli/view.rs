@@ -156,7 +156,7 @@ fn sink<'a>(arguments: &'a RenderArguments, fps: f64) -> Result<Sink<'a>, Failur
 }
 
 /// Writes a picture, whole or not at all.
-pub fn write(picture: &Picture, path: &Path) -> Result<(), Failure> {
+fn write(picture: &Picture, path: &Path) -> Result<(), Failure> {
     write_whole(path, |file| picture.write_png(file))
 }
 

@@ -30,7 +30,7 @@ pub enum Against {
     Nothing,
     /// Mean difference of the columns' heights over the run, in cells.
     Heights,
-    /// Largest distance between the centroids of the largest bubbles over the first second, in cells.
+    /// Largest distance between the centroids of the trapped air that touches no wall over the first second, in cells.
     Centroids,
 }
 

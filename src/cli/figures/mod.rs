@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use super::args::{BenchArguments, FiguresArguments};
 use super::outputs::prepare_folder;
 use super::progress::Progress;
-use super::view::{layers, write, write_whole};
+use super::view::{layers, write_whole};
 use super::{Failure, print, seam, thread_count, variants};
 use crate::export::Picture;
 use crate::runner::{Snapshot, SolverError};
@@ -36,9 +36,10 @@ struct Course {
 struct Moment {
     time: f64,
     heights: Vec<f32>,
-    /// Of the largest trapped bubble, in cells.
-    centroid: Option<Vec<f64>>,
-    /// Trapped air over what it should be.
+    /// Trapped air that touches no wall: how much, and its centroid in cells.
+    floating: f64,
+    centroid: Vec<f64>,
+    /// Trapped air that the model keeps, over what it should be.
     air: Option<f64>,
 }
 
@@ -49,13 +50,19 @@ impl Course {
 
     fn add(&mut self, snapshot: &Snapshot) {
         let report = &snapshot.report;
-        let trapped = report.bubbles.iter().filter(|bubble| snapshot.is_trapped(bubble));
-        let largest = trapped.max_by(|a, b| a.volume.total_cmp(&b.volume));
-        let [air, rest] = snapshot.trapped_air();
+        let trapped = || report.bubbles.iter().filter(|bubble| snapshot.is_trapped(bubble));
+        let kept = || trapped().filter(|bubble| bubble.constrained);
+        let (air, rest): (f64, f64) =
+            (kept().map(|bubble| bubble.volume).sum(), kept().map(|bubble| bubble.rest_volume).sum());
+        let floating = || trapped().filter(|bubble| !bubble.touches_solid);
+        let whole: f64 = floating().map(|bubble| bubble.volume).sum();
+        let mean =
+            |axis: usize| floating().map(|b| b.volume * b.centroid[axis]).sum::<f64>() / whole / report.dx;
         self.moments.push(Moment {
             time: report.time,
             heights: snapshot.column_heights(),
-            centroid: largest.map(|bubble| bubble.centroid.iter().map(|x| x / report.dx).collect()),
+            floating: whole,
+            centroid: (0..report.cells_xyz.len()).map(mean).collect(),
             air: (rest > 0.0).then_some(air / rest),
         });
         let most = report.solve.iter().map(|solve| solve.iterations).max();
@@ -72,14 +79,19 @@ impl Course {
         sum / count.max(1) as f64
     }
 
-    /// Largest distance of the largest bubbles' centroids in the first second, in cells.
+    /// Whether at least half of the air that floated at first does so now: crumbs do not count.
+    fn floats(&self, moment: &Moment) -> bool {
+        moment.floating > 0.0 && moment.floating >= 0.5 * self.moments[0].floating
+    }
+
+    /// Largest distance of the centroids of floating air in the first second, in cells.
     fn centroids_off(&self, other: &Course) -> Option<f64> {
         let pairs = self.moments.iter().zip(&other.moments).filter(|(a, _)| a.time < 1.0 + 1e-6);
-        let distances = pairs.filter_map(|(a, b)| {
-            let (a, b) = (a.centroid.as_ref()?, b.centroid.as_ref()?);
-            Some(a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt())
-        });
-        distances.reduce(f64::max)
+        let pairs = pairs.filter(|(a, b)| self.floats(a) && other.floats(b));
+        let squares = |(a, b): (&Moment, &Moment)| -> f64 {
+            a.centroid.iter().zip(&b.centroid).map(|(a, b)| (a - b) * (a - b)).sum()
+        };
+        pairs.map(squares).map(f64::sqrt).reduce(f64::max)
     }
 }
 
@@ -140,7 +152,7 @@ fn rows(figure: &Figure, courses: &[Course]) -> Vec<Vec<String>> {
                 super::table::grouped(unknowns),
                 course.last.tiles.count.to_string(),
                 course.iterations.to_string(),
-                air.map_or("none".to_owned(), |air| format!("{:.1} %", 100.0 * air)),
+                air.map_or("none kept".to_owned(), |air| format!("{:.1} %", 100.0 * air)),
             ];
             let is_first = std::ptr::eq(first, course);
             match figure.against {
@@ -172,7 +184,7 @@ fn run(panel: &Panel, threads: usize, path: &Path, stop: &AtomicBool) -> Result<
         }
         course.add(&studio.moment(0).expect("a pane per model"));
         if frame == panel.drawn.unwrap_or(panel.frames) {
-            write(&studio.picture()?, path)?;
+            write_small(&studio.picture()?, path)?;
         }
         bar.tick();
     }
@@ -210,10 +222,15 @@ fn bands(page: &mut Page, threads: usize, path: &Path, stop: &AtomicBool) -> Res
         maps.push(relief::relief(&course.moments[BANDS_AT - 1].heights, course.last.cells_xyz[0], 3));
         courses.push(course);
     }
-    write(&beside(&maps, 12), path)?;
+    write_small(&beside(&maps, 12), path)?;
     let off: Vec<f64> = courses.iter().map(|course| course.heights_off(&courses[0])).collect();
     page.bands(&off);
     Ok(())
+}
+
+/// Writes a picture that is drawn once and loaded often.
+fn write_small(picture: &Picture, path: &Path) -> Result<(), Failure> {
+    write_whole(path, |file| picture.write_small_png(file))
 }
 
 /// Pictures of the same height side by side on white.
@@ -283,6 +300,25 @@ mod tests {
             RELEASED.iter().all(|(scene, ..)| known(scene))
                 && SPEEDS.iter().all(|(_, scene, _)| known(scene))
         );
+    }
+
+    #[test]
+    fn crumbs_do_not_count_as_the_bubble() {
+        let course = |places: [(f64, f64); 3]| {
+            let moment = |(k, (floating, x)): (usize, (f64, f64))| Moment {
+                time: 0.1 * k as f64,
+                heights: vec![x as f32],
+                floating,
+                centroid: vec![x, 0.0],
+                air: None,
+            };
+            let moments = places.into_iter().enumerate().map(moment).collect();
+            Course { moments, last: FrameReport::default(), iterations: 0 }
+        };
+        let a = course([(1.0, 0.0), (0.9, 1.0), (0.01, 50.0)]);
+        let b = course([(1.0, 0.0), (0.9, 1.5), (0.8, 2.0)]);
+        assert_eq!(a.centroids_off(&b), Some(0.5));
+        assert!((a.heights_off(&b) - 48.5 / 3.0).abs() < 1e-12);
     }
 
     #[test]

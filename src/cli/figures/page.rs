@@ -29,7 +29,9 @@ impl Page {
         head.extend(match against {
             Against::Nothing => None,
             Against::Heights => Some("height of columns, mean difference from the first, cells"),
-            Against::Centroids => Some("largest distance from the first one's centroid within 1 s, cells"),
+            Against::Centroids => {
+                Some("floating air: largest distance of its centroid from the first one's within 1 s, cells")
+            }
         });
         self.text += "\n";
         self.table(&head, rows);

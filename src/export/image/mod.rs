@@ -34,13 +34,22 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Writes it as PNG.
+    /// Writes it as PNG, quickly.
     pub fn write_png(&self, out: &mut impl Write) -> io::Result<()> {
+        // A third larger than the default, and fifteen times as fast.
+        self.write_compressed(out, png::Compression::Fast)
+    }
+
+    /// Writes it as PNG, as small as can be.
+    pub fn write_small_png(&self, out: &mut impl Write) -> io::Result<()> {
+        self.write_compressed(out, png::Compression::High)
+    }
+
+    fn write_compressed(&self, out: &mut impl Write, compression: png::Compression) -> io::Result<()> {
         let mut encoder = png::Encoder::new(out, self.width as u32, self.height as u32);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
-        // A third larger than the default, and fifteen times as fast.
-        encoder.set_compression(png::Compression::Fast);
+        encoder.set_compression(compression);
         encoder.write_header()?.write_image_data(&self.rgb)?;
         Ok(())
     }
