@@ -129,7 +129,9 @@ fn stage_colour(index: usize) -> Color32 {
 }
 
 fn numbers_ui(ui: &mut egui::Ui, report: &FrameReport, snapshot_seconds: f64) {
-    egui::Grid::new(("numbers", report.model)).num_columns(2).spacing([12.0, 3.0]).show(ui, |ui| {
+    let grid = egui::Grid::new(("numbers", report.model)).num_columns(2).spacing([12.0, 3.0]);
+    // Wide enough for every name, so that rows that come later do not shift the others.
+    grid.min_col_width(112.0).show(ui, |ui| {
         let mut row = |name: &str, value: String, hint: &str| {
             ui.label(name).on_hover_text(hint);
             ui.label(RichText::new(value).monospace());
