@@ -95,12 +95,12 @@ impl Worker {
 }
 
 /// Where processors are scarce the window goes first: there, simulated time had better slow down than the picture
-/// stutter. On Linux a thread's niceness is its own; this leaves it two fifths of what a drawing thread gets.
+/// stutter. On Linux a thread's niceness is its own; this leaves it a quarter of what a drawing thread gets.
 fn stand_back() {
     #[cfg(all(target_os = "linux", feature = "viewer"))]
     // SAFETY: a plain system call. If it is refused, nothing changes.
     unsafe {
-        libc::nice(4);
+        libc::nice(6);
     }
 }
 
