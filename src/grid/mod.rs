@@ -14,6 +14,7 @@ mod extent;
 mod field;
 mod halo;
 pub mod masks;
+mod scatter;
 mod sweep;
 
 pub use blocks::{Activation, Blocks, VOID};
@@ -21,6 +22,7 @@ pub use chunks::{CHUNKS, for_each_block_collecting};
 pub use extent::Grid;
 pub use field::{Blockwise, Field, Parts};
 pub use halo::{Halo, halo_cells, load_halo};
+pub use scatter::Scatter;
 pub use sweep::{Slots, for_each_block, sum_over_blocks};
 
 /// Cells along one side of a block.

@@ -2,17 +2,12 @@
 
 use rayon::prelude::*;
 
-use crate::grid::{Blocks, Field, SIDE, block_cells};
+use crate::grid::{Blocks, Field, SIDE, Scatter, block_cells};
 use crate::linear::BodyFace;
 use crate::math::{Side, power, unflatten};
 
 use super::shape::Piece;
 use super::tiling::{Tile, Tiling};
-
-/// Face velocities that several threads write, each to the faces of its own tiles.
-struct Faces<const D: usize>([*mut f32; D]);
-// SAFETY: a face belongs to one tile at most, since tiles never touch.
-unsafe impl<const D: usize> Sync for Faces<D> {}
 
 impl<const D: usize> Tiling<D> {
     /// Sets every tile's field to the one closest to the velocities on all its faces, in kinetic energy (CBAR eq. 24).
@@ -42,15 +37,12 @@ impl<const D: usize> Tiling<D> {
 
     /// Writes the fields to the faces at the tiles' surfaces: what the cells around them see.
     pub fn write_surfaces(&self, blocks: &Blocks<D>, velocity: &mut [Field<f32>; D]) {
-        let out = Faces(velocity.each_mut().map(|field| field.as_mut_slice().as_mut_ptr()));
+        let out = velocity.each_mut().map(|field| Scatter::new(field.as_mut_slice()));
         self.tiles.par_iter().zip(&self.bodies).for_each(|(tile, body)| {
-            let out = &out;
             for axis in 0..D {
                 for face in &self.faces[body.faces[axis] as usize..body.faces[axis + 1] as usize] {
                     // SAFETY: the faces of tiles are disjoint, and their cells are stored.
-                    unsafe {
-                        *out.0[axis].add(place_of(blocks, face, axis)) = value_at::<D>(tile, axis, face)
-                    };
+                    unsafe { out[axis].put(place_of(blocks, face, axis), value_at::<D>(tile, axis, face)) };
                 }
             }
         });
@@ -98,9 +90,8 @@ impl<const D: usize> Tiling<D> {
     /// Writes pressures to the cells of the tiles. They have none of their own, but the next step may find an ordinary
     /// cell there, which then starts from a good guess; and pictures show no holes.
     pub fn extend_pressures(&self, blocks: &Blocks<D>, q: &mut Field<f64>) {
-        let out = Cells(q.as_mut_slice().as_mut_ptr());
+        let out = Scatter::new(q.as_mut_slice());
         self.tiles.par_iter().for_each(|tile| {
-            let out = &out;
             for piece in &self.pieces[tile.pieces.clone()] {
                 let first = blocks.first_cell(piece.slot as usize);
                 let start = piece.slot as usize * block_cells(D);
@@ -115,7 +106,7 @@ impl<const D: usize> Tiling<D> {
                     for lane in 0..SIDE {
                         if bits >> lane & 1 == 1 {
                             // SAFETY: the block is stored, and this tile alone writes to its own cells.
-                            unsafe { *out.0.add(start + row * SIDE + lane) = tile.pressure.at(&x) };
+                            unsafe { out.put(start + row * SIDE + lane, tile.pressure.at(&x)) };
                         }
                         x[0] += 1.0;
                     }
@@ -126,31 +117,25 @@ impl<const D: usize> Tiling<D> {
 
     /// Writes the fields to all faces of the tiles.
     pub fn write(&self, blocks: &Blocks<D>, velocity: &mut [Field<f32>; D]) {
-        let out = Faces(velocity.each_mut().map(|field| field.as_mut_slice().as_mut_ptr()));
+        let out = velocity.each_mut().map(|field| Scatter::new(field.as_mut_slice()));
         self.tiles.par_iter().zip(&self.bodies).for_each(|(tile, body)| {
-            let out = &out;
             for axis in 0..D {
                 for piece in &self.pieces[tile.pieces.clone()] {
                     let base = offset_of_block(blocks, tile, piece, axis);
                     let start = piece.slot as usize * block_cells(D);
                     // SAFETY: the block is stored, and this tile alone writes to the low faces of its own cells.
-                    let write = |local: usize, u: f32| unsafe { *out.0[axis].add(start + local) = u };
+                    let write = |local: usize, u: f32| unsafe { out[axis].put(start + local, u) };
                     write_block::<D>(tile, piece, axis, base, write);
                 }
                 let surface = &self.faces[body.faces[axis] as usize..body.faces[axis + 1] as usize];
                 for face in surface.iter().filter(|face| !face.ahead) {
                     // SAFETY: as above, for the faces on the high side of its cells.
-                    unsafe { *out.0[axis].add(face.cell as usize) = value_at::<D>(tile, axis, face) };
+                    unsafe { out[axis].put(face.cell as usize, value_at::<D>(tile, axis, face)) };
                 }
             }
         });
     }
 }
-
-/// Pressures that several threads write, each to the cells of its own tiles.
-struct Cells(*mut f64);
-// SAFETY: a cell belongs to one tile at most.
-unsafe impl Sync for Cells {}
 
 /// A quadratic function: the pressure whose gradient changes a tile's velocity the way it changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

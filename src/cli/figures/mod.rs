@@ -175,17 +175,32 @@ fn run(panel: &Panel, threads: usize, path: &Path, stop: &AtomicBool) -> Result<
     let desk = Desk { bare: true, plain: true, layers: layers(&names)?, ..Desk::default() };
     let size = SIZES[scene.dimension() - 2];
     let models = vec![scene.params().model];
-    let bar = Progress::new(panel.file, panel.frames, false);
-    let mut studio = Studio::open(Shoot { scene, models, size, desk, threads })?;
+    let shoot = Shoot { scene, models, size, desk, threads };
+    follow(panel.file, shoot, panel.frames, stop, |frame, studio| {
+        if frame == panel.drawn.unwrap_or(panel.frames) {
+            write_small(&studio.picture()?, path)?;
+        }
+        Ok(())
+    })
+}
+
+/// Simulates so many frames and returns their course; `each` may look at every one.
+fn follow(
+    name: &str,
+    shoot: Shoot,
+    frames: usize,
+    stop: &AtomicBool,
+    mut each: impl FnMut(usize, &mut Studio) -> Result<(), Failure>,
+) -> Result<Course, Failure> {
+    let bar = Progress::new(name, frames, false);
+    let mut studio = Studio::open(shoot)?;
     let mut course = Course::new();
-    for frame in 1..=panel.frames {
+    for frame in 1..=frames {
         if !studio.advance(stop)? {
             return Err(Failure::Stopped(frame - 1));
         }
         course.add(&studio.moment(0).expect("a pane per model"));
-        if frame == panel.drawn.unwrap_or(panel.frames) {
-            write_small(&studio.picture()?, path)?;
-        }
+        each(frame, &mut studio)?;
         bar.tick();
     }
     bar.finish();
@@ -208,17 +223,8 @@ fn bands(page: &mut Page, threads: usize, path: &Path, stop: &AtomicBool) -> Res
         let scene = load(scene, cells, Some(model), set)?;
         let models = vec![scene.params().model];
         let desk = Desk { bare: true, plain: true, ..Desk::default() };
-        let bar = Progress::new(caption, frames, false);
-        let mut studio = Studio::open(Shoot { scene, models, size: (64, 64), desk, threads })?;
-        let mut course = Course::new();
-        for frame in 1..=frames {
-            if !studio.advance(stop)? {
-                return Err(Failure::Stopped(frame - 1));
-            }
-            course.add(&studio.moment(0).expect("a pane per model"));
-            bar.tick();
-        }
-        bar.finish();
+        let shoot = Shoot { scene, models, size: (64, 64), desk, threads };
+        let course = follow(caption, shoot, frames, stop, |_, _| Ok(()))?;
         maps.push(relief::relief(&course.moments[BANDS_AT - 1].heights, course.last.cells_xyz[0], 3));
         courses.push(course);
     }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::grid::block_cells;
+use crate::grid::{Scatter, block_cells, masks};
 use crate::math::power;
 
 use super::super::layout::Node;
@@ -34,8 +34,6 @@ pub(super) struct Rest {
     /// Ties to zero, and the size of the surface they act through.
     pub ground: f32,
     pub area: f32,
-    /// Links to shared nodes.
-    pub shared: f32,
     /// Added to the diagonal so that a sweep with frozen bodies converges.
     pub shift: f32,
 }
@@ -176,58 +174,16 @@ impl Numbering {
     /// Listed cells of a block with their places among all nodes.
     pub fn cells(&self, block: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         let mut next = [self.first[block][0] as usize, self.first[block][1] as usize + self.black()];
-        self.active[block]
-            .iter()
-            .enumerate()
-            .flat_map(|(word, &bits)| bits_of(bits).map(move |bit| word * 64 + bit))
-            .map(move |local| {
-                let next = &mut next[colour_of(local)];
-                *next += 1;
-                (local, *next - 1)
-            })
+        masks::each(&self.active[block]).map(move |local| {
+            let next = &mut next[colour_of(local)];
+            *next += 1;
+            (local, *next - 1)
+        })
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.active.capacity() * 64 + self.first.capacity() * 8 + self.before.capacity() * 32
-    }
-}
-
-fn bits_of(mut word: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bit = (word != 0).then(|| word.trailing_zeros() as usize);
-        word &= word.wrapping_sub(1);
-        bit
-    })
-}
-
-/// Values of all nodes, written from several threads at places that no two of them share.
-pub(super) struct Scatter<T>(*mut T, usize);
-// SAFETY: whoever writes sees to it that no two threads write to the same place.
-unsafe impl<T: Send> Sync for Scatter<T> {}
-
-impl<T> Scatter<T> {
-    pub fn new(values: &mut [T]) -> Self {
-        Scatter(values.as_mut_ptr(), values.len())
-    }
-
-    /// A place.
-    #[inline]
-    pub fn at(&self, at: usize) -> *mut T {
-        assert!(at < self.1);
-        // SAFETY: inside the slice.
-        unsafe { self.0.add(at) }
-    }
-
-    /// # Safety
-    /// No other thread writes to or reads from this place.
-    #[inline]
-    pub unsafe fn put(&self, at: usize, value: T)
-    where
-        T: Copy,
-    {
-        // SAFETY: ours alone by the caller's promise.
-        unsafe { *self.at(at) = value };
     }
 }
 
@@ -343,7 +299,8 @@ impl List {
 
     /// Adds a node's links to shared nodes to its diagonal.
     pub fn add_shared(&mut self, index: usize, link: f32) {
-        self.rest_of(index).shared += link;
+        // Such a sum is not the same in both precisions: the node is special.
+        self.rest_of(index);
         if let Some(exact) = self.exact.get_mut(index) {
             *exact += f64::from(link);
         }

@@ -6,6 +6,8 @@
 use multiversion::multiversion;
 use rayon::prelude::*;
 
+use crate::grid::masks;
+
 use super::list::{GRAIN, Group, LANES, List, Rest};
 
 /// A number of the network's vectors.
@@ -47,12 +49,8 @@ impl Part<'_> {
     /// The special nodes of a group with what they have.
     #[inline(always)]
     fn specials(&self, group: usize) -> impl Iterator<Item = (usize, &Rest)> {
-        let mut bits = self.marks[group];
-        std::iter::from_fn(move || {
-            let lane = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
-            bits &= bits - 1;
-            Some((lane, &self.rest[self.special[group][lane] as usize]))
-        })
+        masks::each_in(u64::from(self.marks[group]))
+            .map(move |lane| (lane, &self.rest[self.special[group][lane] as usize]))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use crate::grid::{Field, block_cells};
+use crate::grid::{Field, Scatter, block_cells};
 
 use super::super::hierarchy::Hierarchy;
 use super::super::params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
@@ -169,7 +169,7 @@ impl<const D: usize> CompositeSolver<D> {
     fn gather(&mut self, system: &System<'_, D>, field: &Field<f64>, residual: bool) {
         let cells = block_cells(D);
         let numbering = &self.composite.numbering;
-        let out = super::list::Scatter::new(if residual { &mut self.r } else { &mut self.x });
+        let out = Scatter::new(if residual { &mut self.r } else { &mut self.x });
         system.live.as_slice().par_iter().with_min_len(16).enumerate().for_each(|(index, &slot)| {
             for (local, node) in numbering.cells(index + 1) {
                 // SAFETY: every listed cell has a place of its own.

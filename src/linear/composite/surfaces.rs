@@ -3,8 +3,9 @@
 use multiversion::multiversion;
 use rayon::prelude::*;
 
+use crate::grid::Scatter;
+
 use super::body::{Body, BodyFace};
-use super::list::Scatter;
 use super::product::Number;
 
 /// Part of a body's surface that belongs to one node.
@@ -210,7 +211,7 @@ fn sum_up<P: Patch, X: Number, A: Sums>(patches: &[P], x: &[X]) -> [f64; 4] {
 
 /// Adds the bodies' velocities at contacts to the nodes they belong to, which are this thread's alone.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-fn hand_out<P: Patch, A: Sums>(contacts: &[Contact<P>], velocities: &[[A; 4]], out: &Scatter<A>) {
+fn hand_out<P: Patch, A: Sums>(contacts: &[Contact<P>], velocities: &[[A; 4]], out: &Scatter<'_, A>) {
     for contact in contacts {
         let (twice, field) = (contact.patch.twice(), &velocities[contact.field as usize]);
         let [mut a, b, mut c, d]: [A; 4] =
