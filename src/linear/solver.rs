@@ -357,14 +357,14 @@ impl<const D: usize> Solver<D> {
         let network = self.vectors.energy(self.hierarchy.finest());
         match self.composite.as_mut().filter(|_| self.has_bodies) {
             None => network,
-            Some(composite) => network + composite.energy(self.vectors.p.as_flattened()),
+            Some(composite) => network + composite.energy(&self.vectors.p),
         }
     }
 
     /// `x += α p`, `r −= α A p`, after [`Self::energy`]; measures `r`.
     fn step(&mut self, alpha: f64, scale: f64) -> Size {
         if let Some(composite) = self.composite.as_mut().filter(|_| self.has_bodies) {
-            composite.step(alpha, self.vectors.r.as_flattened_mut());
+            composite.step(alpha, &mut self.vectors.r);
         }
         self.vectors.step(self.hierarchy.finest_mut(), alpha, scale)
     }
@@ -374,7 +374,7 @@ impl<const D: usize> Solver<D> {
         if let Some(composite) = self.composite.as_mut().filter(|_| self.has_bodies) {
             self.vectors.settle_x();
             let Vectors { x, r, .. } = &mut self.vectors;
-            composite.subtract_product(x.as_flattened(), r.as_flattened_mut());
+            composite.subtract_product(x, r);
         }
         self.vectors.subtract_product(self.hierarchy.finest_mut(), scale)
     }

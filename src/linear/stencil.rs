@@ -4,6 +4,7 @@
 //! at an edge, where links are either whole or lead to no unknown, have their own diagonal. Only blocks with partial
 //! links keep all of them.
 
+use crate::grid::masks::{self, Bits};
 use crate::grid::{SIDE, block_cells};
 use crate::math::power;
 
@@ -226,27 +227,31 @@ impl Stencil {
             if class[0] == UNIFORM {
                 return;
             }
-            let mask = |block: usize| &live[block * words..(block + 1) * words];
+            let mask = |block: usize| -> Bits {
+                let mut bits = masks::NONE;
+                bits[..words].copy_from_slice(&live[block * words..(block + 1) * words]);
+                bits
+            };
             let here = mask(block);
-            let fits = |link: f32, a: bool, b: bool| link == constant || (link == 0.0 && !(a && b));
+            let fits = |link: f32, joins: bool| link == constant || (link == 0.0 && !joins);
             let plain = (0..D).all(|axis| {
                 let stride = power(SIDE, axis);
                 let [low, high] = topology.beside(block)[axis].map(|b| b as usize);
+                let below = masks::beside::<D>(&here, axis, false, &mask(low));
                 let links = source.link(axis, block);
-                let inside = links.chunks_exact(8).enumerate().all(|(row, links)| {
-                    all_equal(links, constant)
-                        || links.iter().enumerate().all(|(lane, &link)| {
-                            let cell = row * 8 + lane;
-                            (cell / stride).is_multiple_of(SIDE)
-                                || fits(link, bit(here, cell), bit(here, cell - stride))
-                        })
-                });
-                inside
-                    && low_face::<D>(axis).all(|cell| {
-                        let far = cell + 7 * stride;
-                        fits(links[cell], bit(here, cell), bit(mask(low), far))
-                            && fits(source.link(axis, high)[cell], bit(here, far), bit(mask(high), cell))
-                    })
+                let beyond = mask(high);
+                links.as_chunks::<8>().0.iter().enumerate().all(|(row, links)| {
+                    let joins = ((here[row / 8] & below[row / 8]) >> (row % 8 * 8)) as u8;
+                    let (mut whole, mut none) = (0u8, 0u8);
+                    for (lane, &link) in links.iter().enumerate() {
+                        whole |= u8::from(link == constant) << lane;
+                        none |= u8::from(link == 0.0) << lane;
+                    }
+                    whole | none & !joins == u8::MAX
+                }) && low_face::<D>(axis).all(|cell| {
+                    let joins = bit(&here, cell + 7 * stride) && bit(&beyond, cell);
+                    fits(source.link(axis, high)[cell], joins)
+                })
             });
             class[0] = if plain { EDGE } else { GENERAL };
         });

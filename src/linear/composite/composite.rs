@@ -2,6 +2,7 @@
 
 use super::super::closed;
 use super::super::hierarchy::Hierarchy;
+use super::super::layout::{Place, Row};
 use super::super::level::Level;
 use super::super::params::SolveInfo;
 use super::super::source::Finest;
@@ -11,14 +12,15 @@ use super::body::{Bodies, Body};
 use super::bridge::Bridge;
 use super::components::Components;
 use super::filled::{Filled, Filling};
-use super::surfaces::{Face, Faces, Patch, Surfaces, Velocities, node_at};
+use super::rows::RowSurfaces;
+use super::surfaces::{Surfaces, Term, Velocities, node_at};
 
 /// What a network with bodies has beyond the levels of the cells outside.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Composite<const D: usize> {
     list: Vec<Body>,
-    faces: Surfaces<Face>,
-    coarse: Vec<Surfaces<Faces>>,
+    finest: RowSurfaces,
+    coarse: Vec<Surfaces>,
     filling: Filling,
     full: Hierarchy<D>,
     bridge: Bridge,
@@ -49,7 +51,7 @@ impl<const D: usize> Composite<D> {
         self.depth = 1;
         self.goes_on = false;
         let (outside_ref, full, filling) = (&*outside, &mut self.full, &mut self.filling);
-        let faces = &mut self.faces;
+        let finest = &mut self.finest;
         rayon::join(
             || {
                 if coarse_levels {
@@ -58,7 +60,7 @@ impl<const D: usize> Composite<D> {
                     full.build_from(system, bodies.live, &source);
                 }
             },
-            || faces.read(bodies, outside_ref.block_of(), outside_ref.finest()),
+            || finest.read(bodies, outside_ref.block_of(), outside_ref.finest()),
         );
         if coarse_levels && self.full.depth() > 1 {
             self.depth = levels_with_bodies(bodies.width).min(self.full.depth() - 1);
@@ -71,13 +73,13 @@ impl<const D: usize> Composite<D> {
             let (finer, this) = self.coarse[..level].split_at_mut(level - 1);
             let (below, here) = (outside.level(level - 1), outside.level(level));
             match finer.last() {
-                None => this[0].join(&self.faces, below, here),
-                Some(finer) => this[0].join(finer, below, here),
+                None => this[0].join(&self.finest, below, here, &self.list),
+                Some(finer) => this[0].join(finer, below, here, &self.list),
             }
         }
-        self.faces.prepare(outside.level_mut(0));
+        self.finest.prepare(&self.list, outside.level_mut(0));
         for (level, surfaces) in self.coarse[..self.depth - 1].iter().enumerate() {
-            surfaces.prepare(outside.level_mut(level + 1));
+            surfaces.prepare(&self.list, outside.level_mut(level + 1));
         }
         match self.depth {
             1 => self.components.find(outside.level(0), &Finest(system)),
@@ -94,7 +96,7 @@ impl<const D: usize> Composite<D> {
                 transfer::restrict(finer, &mut this[0]);
             }
             match level {
-                0 => sweep_down(&mut self.faces, &self.list, &mut this[0], sweeps, false),
+                0 => sweep_down(&mut self.finest, &self.list, &mut this[0], sweeps, false),
                 _ => sweep_down(&mut self.coarse[level - 1], &self.list, &mut this[0], sweeps, true),
             }
         }
@@ -104,7 +106,7 @@ impl<const D: usize> Composite<D> {
         for level in (0..self.depth).rev() {
             let (finer, this) = levels.split_at_mut(level);
             match level {
-                0 => sweep_up(&mut self.faces, &self.list, &mut this[0], sweeps, false),
+                0 => sweep_up(&mut self.finest, &self.list, &mut this[0], sweeps, false),
                 _ => sweep_up(&mut self.coarse[level - 1], &self.list, &mut this[0], sweeps, true),
             }
             if let Some(finer) = finer.last_mut() {
@@ -134,28 +136,28 @@ impl<const D: usize> Composite<D> {
         for &(place, parent) in &self.bridge.crossings {
             let value = self.full.value(self.depth, parent);
             match node_at::<D>(place as usize, cells).place() {
-                super::super::layout::Place::Cell { colour, index } => {
+                Place::Cell { colour, index } => {
                     last.x[colour].as_flattened_mut()[index] += value;
                 }
-                super::super::layout::Place::Explicit(index) => last.explicit.x[index] += value,
+                Place::Explicit(index) => last.explicit.x[index] += value,
             }
         }
     }
 
     /// `p·A p`, the bodies' part, for a vector of the solve; remembers how they move.
-    pub fn energy(&mut self, p: &[f32]) -> f64 {
-        self.faces.respond_exactly::<D, _>(&self.list, p, &mut self.velocities)
+    pub fn energy(&mut self, p: &[Row<f32>]) -> f64 {
+        self.finest.respond_exactly::<D, _>(&self.list, p, &mut self.velocities)
     }
 
     /// `r −= α A p`, the bodies' part, for the `p` of the last [`Self::energy`].
-    pub fn step(&self, alpha: f64, r: &mut [f64]) {
-        self.faces.subtract_exactly(alpha, &self.velocities, r);
+    pub fn step(&self, alpha: f64, r: &mut [Row<f64>]) {
+        self.finest.subtract_exactly::<D>(alpha, &self.velocities, r);
     }
 
     /// `r −= A x`, the bodies' part.
-    pub fn subtract_product(&mut self, x: &[f64], r: &mut [f64]) {
-        self.faces.respond_exactly::<D, _>(&self.list, x, &mut self.velocities);
-        self.faces.subtract_exactly(1.0, &self.velocities, r);
+    pub fn subtract_product(&mut self, x: &[Row<f64>], r: &mut [Row<f64>]) {
+        self.finest.respond_exactly::<D, _>(&self.list, x, &mut self.velocities);
+        self.finest.subtract_exactly::<D>(1.0, &self.velocities, r);
     }
 
     /// Sets the finest `x` to component numbers, as [`Hierarchy::label_components`] does.
@@ -181,7 +183,7 @@ impl<const D: usize> Composite<D> {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.faces.bytes()
+        self.finest.bytes()
             + self.coarse.iter().map(Surfaces::bytes).sum::<usize>()
             + self.filling.bytes()
             + self.full.bytes()
@@ -192,8 +194,8 @@ impl<const D: usize> Composite<D> {
 
 /// Sweeps from zero, and leaves in the right-hand side what the bodies then do. Bodies are asked again for every sweep if
 /// `each`: on the finest level their part is small, and it is as well to take them as they are for all sweeps.
-fn sweep_down<P: Patch, const D: usize>(
-    surfaces: &mut Surfaces<P>,
+fn sweep_down<const D: usize>(
+    surfaces: &mut impl Term<D>,
     bodies: &[Body],
     level: &mut Level<D>,
     sweeps: usize,
@@ -211,8 +213,8 @@ fn sweep_down<P: Patch, const D: usize>(
 }
 
 /// The sweeps of [`sweep_down`] in reverse, from the values at hand.
-fn sweep_up<P: Patch, const D: usize>(
-    surfaces: &mut Surfaces<P>,
+fn sweep_up<const D: usize>(
+    surfaces: &mut impl Term<D>,
     bodies: &[Body],
     level: &mut Level<D>,
     sweeps: usize,

@@ -4,7 +4,7 @@
 //! body the response `K_b` of its few degrees of freedom to the pressures around it. Cells inside bodies are no unknowns.
 //!
 //! * [`Body`], [`BodyFace`], [`Response`]: what a solve is told about bodies.
-//! * `surfaces`: the bodies' part of products and sweeps, on the finest level and on coarser ones.
+//! * `rows`, `surfaces`: the bodies' part of products and sweeps, on the finest level and on coarser ones.
 //! * `filled`: the network as it would be without bodies; its coarse levels know what the deep interior is like.
 //! * `bridge`: from the coarsest level that knows bodies to the levels of that network.
 //! * `composite`: the preconditioner. Levels whose cells are smaller than half a body carry bodies; deeper ones do not.
@@ -16,6 +16,7 @@ mod components;
 #[allow(clippy::module_inception)]
 mod composite;
 mod filled;
+mod rows;
 mod surfaces;
 
 pub use assemble::assemble_with_bodies;

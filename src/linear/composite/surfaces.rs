@@ -1,4 +1,4 @@
-//! Products with the bodies.
+//! Products with the bodies on coarse levels.
 //!
 //! Cells are named by where `b` and the vectors of a solve keep them (both colours of a block together), explicit nodes
 //! come after the last block.
@@ -10,60 +10,42 @@ use crate::grid::{Scatter, block_cells};
 
 use super::super::layout::{Node, Place};
 use super::super::level::Level;
-use super::body::{Bodies, Body, BodyFace};
+use super::body::Body;
+use super::rows::RowSurfaces;
 
-/// Part of a body's surface that belongs to one node.
-pub(super) trait Patch: Copy + Send + Sync {
-    /// The node.
-    fn node(&self) -> usize;
-    /// Twice its signed faces, and twice their first moments.
-    fn twice(&self) -> [f32; 4];
+/// What bodies add to a level.
+pub(super) trait Term<const D: usize> {
+    /// Marks the blocks whose right-hand side bodies change, and damps the sweeps of nodes that bodies hold more strongly
+    /// than the network does: see [`share_of`].
+    fn prepare(&self, bodies: &[Body], level: &mut Level<D>);
+
+    /// Remembers the right-hand side as it is without bodies.
+    fn take_base(&mut self, level: &Level<D>);
+
+    /// Takes the bodies as the level's `x` would have them move: `b − JᵀKJ x` becomes the right-hand side.
+    fn freeze(&mut self, bodies: &[Body], level: &mut Level<D>);
+
+    /// Puts back what [`Self::take_base`] saw.
+    fn restore(&self, level: &mut Level<D>);
 }
 
-/// One face: a patch of the finest level.
-#[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Face {
-    node: u32,
-    twice: [i8; 4],
+/// How far a sweep may move a node that has a diagonal entry, and bodies whose term is at most `bound` there. With bodies
+/// taken as they are, a sweep and its mirror image converge together if `D + 2S − B` is positive, with `D` the diagonal,
+/// `S` what is added to it, and `B` the bodies' term.
+pub(super) fn share_of(diagonal: f32, bound: f32) -> f32 {
+    const MARGIN: f32 = 1.05;
+    let shift = (0.5 * (MARGIN * bound - diagonal)).max(0.0);
+    if shift > 0.0 { diagonal / (diagonal + shift) } else { 1.0 }
 }
 
-impl Face {
-    fn new(node: u32, face: &BodyFace) -> Self {
-        let [x, y, z] = face.twice;
-        let sign = if face.ahead { 1 } else { -1 };
-        Face { node, twice: [2 * sign, sign * x, sign * y, sign * z] }
-    }
-}
-
-impl Patch for Face {
-    #[inline(always)]
-    fn node(&self) -> usize {
-        self.node as usize
-    }
-
-    #[inline(always)]
-    fn twice(&self) -> [f32; 4] {
-        self.twice.map(f32::from)
-    }
-}
-
-/// Several faces of one coarse node.
+/// Several faces of one body, beside one node.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Faces {
+struct Patch {
     node: u32,
+    /// How many.
+    faces: f32,
+    /// Twice their signed number, and twice their first moments.
     twice: [f32; 4],
-}
-
-impl Patch for Faces {
-    #[inline(always)]
-    fn node(&self) -> usize {
-        self.node as usize
-    }
-
-    #[inline(always)]
-    fn twice(&self) -> [f32; 4] {
-        self.twice
-    }
 }
 
 /// A patch as its node sees it.
@@ -75,9 +57,9 @@ struct Contact {
 }
 
 /// The bodies' surfaces on one level: by body, to sum up the forces on each, and by node, to hand out their velocities.
-#[derive(Clone, Debug)]
-pub(in super::super) struct Surfaces<P> {
-    patches: Vec<P>,
+#[derive(Clone, Debug, Default)]
+pub(super) struct Surfaces {
+    patches: Vec<Patch>,
     /// Per body: where its patches across each axis start, and where the last ones end.
     start: Vec<[u32; 4]>,
     /// The nodes beside bodies, in ascending order, and where their contacts start.
@@ -96,27 +78,10 @@ pub(in super::super) struct Surfaces<P> {
 }
 
 /// Velocities of bodies, per axis: `(1, x, y, z)` coefficients.
-pub(in super::super) type Velocities<T> = Vec<[T; 4]>;
+pub(super) type Velocities<T> = Vec<[T; 4]>;
 
 /// Nodes that a thread takes at a time.
 const GRAIN: usize = 2048;
-
-impl<P> Default for Surfaces<P> {
-    fn default() -> Self {
-        Surfaces {
-            patches: Vec::new(),
-            start: Vec::new(),
-            nodes: Vec::new(),
-            contact_start: Vec::new(),
-            contacts: Vec::new(),
-            base: Vec::new(),
-            bound: Vec::new(),
-            cells: 0,
-            place: Vec::new(),
-            velocities: Vec::new(),
-        }
-    }
-}
 
 /// Where vectors keep a node.
 pub(super) fn place_of<const D: usize>(node: Node, cells: usize) -> usize {
@@ -142,108 +107,80 @@ fn taken_apart<const D: usize>(place: usize) -> (usize, usize, usize) {
     (place / (2 * half), place / half % 2, place % half)
 }
 
-impl Surfaces<Face> {
-    /// The bodies' faces on the finest level, whose blocks are those of `block_of`.
-    pub fn read<const D: usize>(&mut self, bodies: &Bodies<'_>, block_of: &[u32], level: &Level<D>) {
-        let cells = block_cells(D);
-        let to_face = |face: &BodyFace| {
-            let (slot, local) = (face.cell as usize / cells, face.cell as usize % cells);
-            let node = Node::cell::<D>(block_of[slot] as usize, local);
-            Face::new(place_of::<D>(node, 0) as u32, face)
-        };
-        bodies.faces.par_iter().with_min_len(4 * GRAIN).map(to_face).collect_into_vec(&mut self.patches);
-        self.start.clear();
-        self.start.extend(bodies.list.iter().map(|body| body.faces));
-        self.sort_by_node::<D>(level);
-        let Surfaces { bound, contact_start, contacts, .. } = self;
-        bound.clear();
-        bound.extend(contact_start.windows(2).map(|ends| {
-            let contacts = &contacts[ends[0] as usize..ends[1] as usize];
-            contacts.iter().map(|c| bodies.list[c.field as usize / 3].bound as f32).sum::<f32>()
-        }));
-    }
+/// What a level of surfaces can be joined from.
+pub(super) trait Joined<const D: usize>: Sync {
+    /// Calls `each(node, number, twice number and moments)` for the faces of a body across an axis.
+    fn each_patch(&self, body: usize, axis: usize, each: impl FnMut(usize, f32, [f32; 4]));
+    /// How many bodies.
+    fn bodies(&self) -> usize;
+}
 
-    /// `K J x` for a vector of the solve; returns `x·JᵀKJ x`.
-    pub fn respond_exactly<const D: usize, X: Copy + Into<f64> + Sync>(
-        &self,
-        bodies: &[Body],
-        x: &[X],
-        out: &mut Velocities<f64>,
-    ) -> f64 {
-        out.resize(3 * bodies.len(), [0.0; 4]);
-        let energies: Vec<f64> = out
-            .par_chunks_mut(3)
-            .enumerate()
-            .map(|(body, out)| {
-                let forces = self.forces::<D, f64>(body, |node| x[node].into());
-                let field = bodies[body].response.apply::<D>(&forces);
-                out.copy_from_slice(&field);
-                forces.iter().flatten().zip(field.iter().flatten()).map(|(a, b)| a * b).sum()
-            })
-            .collect();
-        energies.iter().sum()
-    }
-
-    /// `r −= α Jᵀ v`.
-    pub fn subtract_exactly(&self, alpha: f64, velocities: &Velocities<f64>, r: &mut [f64]) {
-        let r = Scatter::new(r);
-        self.each_node(|index| {
-            let sum = hand_out_exactly(&self.contacts[self.contacts_of(index)], velocities);
-            // SAFETY: every node is visited once.
-            unsafe { *r.at(self.nodes[index] as usize) -= alpha * sum };
+impl<const D: usize> Joined<D> for RowSurfaces {
+    fn each_patch(&self, body: usize, axis: usize, mut each: impl FnMut(usize, f32, [f32; 4])) {
+        self.each_face::<D>(&self.start[body], axis, |node, [x, y, z], sign| {
+            each(node, 1.0, [2.0, x, y, z].map(|value| sign * value));
         });
+    }
+    fn bodies(&self) -> usize {
+        self.start.len()
     }
 }
 
-impl Surfaces<Faces> {
+impl<const D: usize> Joined<D> for Surfaces {
+    fn each_patch(&self, body: usize, axis: usize, mut each: impl FnMut(usize, f32, [f32; 4])) {
+        let start = &self.start[body];
+        for patch in &self.patches[start[axis] as usize..start[axis + 1] as usize] {
+            each(patch.node as usize, patch.faces, patch.twice);
+        }
+    }
+    fn bodies(&self) -> usize {
+        self.start.len()
+    }
+}
+
+impl Surfaces {
     /// Sums the surfaces of a finer level over the children of each coarse node.
-    pub fn join<const D: usize, P: Patch>(
+    pub fn join<const D: usize>(
         &mut self,
-        fine: &Surfaces<P>,
+        fine: &impl Joined<D>,
         fine_level: &Level<D>,
         level: &Level<D>,
+        bodies: &[Body],
     ) {
         let cells = level.topology.len() * block_cells(D);
+        let fine_cells = fine_level.topology.len() * block_cells(D);
         let parent = |place: usize| -> Option<u32> {
-            let parent = super::bridge::parent_of(fine_level, node_at::<D>(place, fine.cells));
+            let parent = super::bridge::parent_of(fine_level, node_at::<D>(place, fine_cells));
             (parent != Node::NONE).then(|| place_of::<D>(parent, cells) as u32)
         };
-        // Parents of the nodes beside bodies; looked up by place.
-        let mut parents =
-            vec![u32::MAX; fine_level.topology.len() * block_cells(D) + fine_level.explicit.count];
-        for &node in &fine.nodes {
-            parents[node as usize] = parent(node as usize).unwrap_or(u32::MAX);
-        }
-        let join = |place: &mut Vec<u32>, start: &[u32; 4]| {
-            let mut all: Vec<Faces> = Vec::new();
+        let join = |place: &mut Vec<u32>, body: usize| {
+            let mut all: Vec<Patch> = Vec::new();
             let mut ends = [0; 4];
             for axis in 0..D {
                 let from = all.len();
-                for patch in &fine.patches[start[axis] as usize..start[axis + 1] as usize] {
-                    let (node, twice) = (parents[patch.node()], patch.twice());
-                    if node == u32::MAX {
-                        continue;
-                    }
+                fine.each_patch(body, axis, |node, faces, twice| {
+                    let Some(node) = parent(node) else { return };
                     // Where a node's faces are, if these are not its first.
                     let at = place[node as usize] as usize;
-                    match all.get_mut(at).filter(|faces| faces.node == node && at >= from) {
-                        Some(faces) => {
-                            faces.twice.iter_mut().zip(twice).for_each(|(sum, twice)| *sum += twice);
+                    match all.get_mut(at).filter(|patch| patch.node == node && at >= from) {
+                        Some(patch) => {
+                            patch.faces += faces;
+                            patch.twice.iter_mut().zip(twice).for_each(|(sum, twice)| *sum += twice);
                         }
                         None => {
                             place[node as usize] = all.len() as u32;
-                            all.push(Faces { node, twice });
+                            all.push(Patch { node, faces, twice });
                         }
                     }
-                }
+                });
                 ends[axis + 1] = all.len() as u32;
             }
             (all, ends)
         };
-        let joined: Vec<(Vec<Faces>, [u32; 4])> = fine
-            .start
-            .par_iter()
-            .with_min_len(fine.start.len().div_ceil(16).max(1))
+        let count = fine.bodies();
+        let joined: Vec<(Vec<Patch>, [u32; 4])> = (0..count)
+            .into_par_iter()
+            .with_min_len(count.div_ceil(16).max(1))
             .map_init(|| vec![0; cells + level.explicit.count], join)
             .collect();
         self.patches.clear();
@@ -253,26 +190,17 @@ impl Surfaces<Faces> {
             self.start.push(ends.map(|end| base + end));
             self.patches.extend(patches);
         }
-        self.sort_by_node::<D>(level);
-        self.bound.clear();
-        self.bound.resize(self.nodes.len(), 0.0);
-        for (&node, &bound) in fine.nodes.iter().zip(&fine.bound) {
-            if let Ok(at) = self.nodes.binary_search(&parents[node as usize]) {
-                self.bound[at] += bound;
-            }
-        }
+        self.sort_by_node::<D>(level, bodies);
     }
-}
 
-impl<P: Patch> Surfaces<P> {
     /// Once the patches are there: sorts them by the nodes they belong to.
-    fn sort_by_node<const D: usize>(&mut self, level: &Level<D>) {
+    fn sort_by_node<const D: usize>(&mut self, level: &Level<D>, bodies: &[Body]) {
         self.cells = level.topology.len() * block_cells(D);
-        let Surfaces { patches, start, contacts, nodes, contact_start, place, .. } = self;
+        let Surfaces { patches, start, contacts, nodes, contact_start, place, bound, .. } = self;
         place.clear();
         place.resize(self.cells + level.explicit.count, 0);
         for patch in &*patches {
-            place[patch.node()] += 1;
+            place[patch.node as usize] += 1;
         }
         nodes.clear();
         contact_start.clear();
@@ -284,20 +212,26 @@ impl<P: Patch> Surfaces<P> {
         }
         contact_start.push(next);
         contacts.clear();
-        contacts.reserve(patches.len());
-        let spare = contacts.spare_capacity_mut();
+        contacts.resize(patches.len(), Contact { twice: [0.0; 4], field: 0 });
+        bound.clear();
+        bound.resize(nodes.len(), 0.0);
         for (body, start) in start.iter().enumerate() {
             for axis in 0..D {
                 for patch in &patches[start[axis] as usize..start[axis + 1] as usize] {
-                    let place = &mut place[patch.node()];
+                    let place = &mut place[patch.node as usize];
                     let field = (3 * body + axis) as u32;
-                    spare[*place as usize].write(Contact { twice: patch.twice(), field });
+                    contacts[*place as usize] = Contact { twice: patch.twice, field };
                     *place += 1;
                 }
             }
         }
-        // SAFETY: the patches of all bodies are all patches, and each was written to a place of its own.
-        unsafe { contacts.set_len(patches.len()) };
+        // Places have moved on to where the next node's begin; the order of nodes is that of places.
+        for (body, start) in start.iter().enumerate() {
+            for patch in &patches[start[0] as usize..start[D] as usize] {
+                let node = nodes.partition_point(|&node| node < patch.node);
+                bound[node] += patch.faces * bodies[body].bound as f32;
+            }
+        }
         self.base.resize(nodes.len(), 0.0);
     }
 
@@ -315,46 +249,37 @@ impl<P: Patch> Surfaces<P> {
         }
     }
 
-    /// `J x` of one body.
-    fn forces<const D: usize, A: Sums>(&self, body: usize, x: impl Fn(usize) -> A) -> [[f64; 4]; 3] {
-        let start = self.start[body].map(|at| at as usize);
-        let mut forces = [[0.0; 4]; 3];
-        for axis in 0..D {
-            forces[axis] = sum_up::<P, A, _>(&self.patches[start[axis]..start[axis + 1]], &x);
-        }
-        forces
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.patches.capacity() * size_of::<Patch>()
+            + self.contacts.capacity() * size_of::<Contact>()
+            + self.start.capacity() * 16
+            + (self.nodes.capacity() + self.contact_start.capacity() + self.place.capacity()) * 4
+            + (self.base.capacity() + self.bound.capacity()) * 4
     }
+}
 
-    /// Marks the blocks whose right-hand side bodies change, and damps the sweeps of nodes that bodies hold more strongly
-    /// than the network does: with bodies taken as they are, a sweep and its mirror image converge together if
-    /// `D + 2S − B` is positive, with `D` the diagonal, `S` what is added to it, and `B` the bodies' term.
-    pub fn prepare<const D: usize>(&self, level: &mut Level<D>) {
-        const MARGIN: f32 = 1.05;
+impl<const D: usize> Term<D> for Surfaces {
+    fn prepare(&self, _: &[Body], level: &mut Level<D>) {
         level.touched.clear();
         level.touched.resize(level.topology.len(), false);
-        let share = |diagonal: f32, bound: f32| {
-            let shift = (0.5 * (MARGIN * bound - diagonal)).max(0.0);
-            if shift > 0.0 { diagonal / (diagonal + shift) } else { 1.0 }
-        };
         for (&node, &bound) in self.nodes.iter().zip(&self.bound) {
             let node = node as usize;
             if node >= self.cells {
                 let index = node - self.cells;
-                let share = share(level.explicit.diagonal[index] as f32, bound);
-                level.explicit.damp(index, share);
+                level.explicit.damp(index, share_of(level.explicit.diagonal[index] as f32, bound));
                 continue;
             }
             let (block, colour, place) = taken_apart::<D>(node);
             level.touched[block] = true;
-            let share = share(level.stencil.diagonal_at::<D>(block, colour, place), bound);
+            let share = share_of(level.stencil.diagonal_at::<D>(block, colour, place), bound);
             if share < 1.0 {
                 level.stencil.damp::<D>(block, colour, place, share);
             }
         }
     }
 
-    /// Remembers the right-hand side as it is without bodies.
-    pub fn take_base<const D: usize>(&mut self, level: &Level<D>) {
+    fn take_base(&mut self, level: &Level<D>) {
         let (b, explicit, cells) = (level.b.as_flattened(), &level.explicit.b, self.cells);
         self.base.par_iter_mut().zip(&self.nodes).with_min_len(GRAIN).for_each(|(base, &node)| {
             let node = node as usize;
@@ -362,8 +287,7 @@ impl<P: Patch> Surfaces<P> {
         });
     }
 
-    /// Takes the bodies as the level's `x` would have them move: `b − JᵀKJ x` becomes the right-hand side.
-    pub fn freeze<const D: usize>(&mut self, bodies: &[Body], level: &mut Level<D>) {
+    fn freeze(&mut self, bodies: &[Body], level: &mut Level<D>) {
         let mut velocities = std::mem::take(&mut self.velocities);
         velocities.resize(3 * bodies.len(), [0.0; 4]);
         let x = [&level.x[0], &level.x[1]].map(|x| x.as_flattened());
@@ -376,7 +300,11 @@ impl<P: Patch> Surfaces<P> {
             x[colour][block * half + place]
         };
         velocities.par_chunks_mut(3).enumerate().for_each(|(body, out)| {
-            let forces = self.forces::<D, f32>(body, value);
+            let start = self.start[body].map(|at| at as usize);
+            let mut forces = [[0.0; 4]; 3];
+            for axis in 0..D {
+                forces[axis] = sum_up(&self.patches[start[axis]..start[axis + 1]], &value);
+            }
             let field = bodies[body].response.apply::<D>(&forces);
             // Patches count everything twice.
             out.iter_mut().zip(field).for_each(|(out, field)| *out = field.map(|v| 0.5 * v as f32));
@@ -394,8 +322,7 @@ impl<P: Patch> Surfaces<P> {
         self.velocities = velocities;
     }
 
-    /// Puts back what [`Self::take_base`] saw.
-    pub fn restore<const D: usize>(&self, level: &mut Level<D>) {
+    fn restore(&self, level: &mut Level<D>) {
         level.explicit.restore_base(&mut level.b);
         let (b, explicit, cells) = (level.b.as_flattened_mut(), &mut level.explicit.b, self.cells);
         for (&node, &base) in self.nodes.iter().zip(&self.base) {
@@ -403,33 +330,24 @@ impl<P: Patch> Surfaces<P> {
             if node < cells { b[node] = base } else { explicit[node - cells] = base }
         }
     }
-
-    /// Bytes held.
-    pub fn bytes(&self) -> usize {
-        self.patches.capacity() * size_of::<P>()
-            + self.contacts.capacity() * size_of::<Contact>()
-            + self.start.capacity() * 16
-            + (self.nodes.capacity() + self.contact_start.capacity() + self.place.capacity()) * 4
-            + (self.base.capacity() + self.bound.capacity()) * 4
-    }
 }
 
-/// `J x` of one body across one axis, with sums in the precision of `A`.
+/// `J x` of one body across one axis.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-fn sum_up<P: Patch, A: Sums, X: Fn(usize) -> A>(patches: &[P], x: &X) -> [f64; 4] {
+fn sum_up<X: Fn(usize) -> f32>(patches: &[Patch], x: &X) -> [f64; 4] {
     // Four sums side by side, so that additions need not wait for each other.
-    let mut sums = [[A::default(); 4]; 4];
+    let mut sums = [[0.0f32; 4]; 4];
     let (fours, rest) = patches.as_chunks::<4>();
-    let add = |sums: &mut [A; 4], patch: &P| {
-        let (value, twice) = (x(patch.node()), patch.twice());
-        (0..4).for_each(|k| sums[k] += value * A::from(twice[k]));
+    let add = |sums: &mut [f32; 4], patch: &Patch| {
+        let value = x(patch.node as usize);
+        (0..4).for_each(|k| sums[k] += value * patch.twice[k]);
     };
     for four in fours {
         sums.iter_mut().zip(four).for_each(|(sums, patch)| add(sums, patch));
     }
     sums.iter_mut().zip(rest).for_each(|(sums, patch)| add(sums, patch));
     std::array::from_fn(|k| {
-        let [a, b, c, d] = sums.map(|sum| -> f64 { sum[k].into() });
+        let [a, b, c, d] = sums.map(|sum| f64::from(sum[k]));
         0.5 * ((a + b) + (c + d))
     })
 }
@@ -443,27 +361,4 @@ fn hand_out(contacts: &[Contact], velocities: &[[f32; 4]]) -> f32 {
         sum += (twice[0] * field[0] + twice[1] * field[1]) + (twice[2] * field[2] + twice[3] * field[3]);
     }
     sum
-}
-
-/// The same in double precision.
-#[inline(always)]
-fn hand_out_exactly(contacts: &[Contact], velocities: &[[f64; 4]]) -> f64 {
-    let mut sum = 0.0;
-    for contact in contacts {
-        let (twice, field) = (contact.twice.map(f64::from), &velocities[contact.field as usize]);
-        sum += (twice[0] * field[0] + twice[1] * field[1]) + (twice[2] * field[2] + twice[3] * field[3]);
-    }
-    // Contacts count everything twice.
-    0.5 * sum
-}
-
-/// A number to sum up in.
-pub(super) trait Sums:
-    Copy + Default + From<f32> + Into<f64> + std::ops::AddAssign + std::ops::Mul<Output = Self>
-{
-}
-
-impl<T> Sums for T where
-    T: Copy + Default + From<f32> + Into<f64> + std::ops::AddAssign + std::ops::Mul<Output = T>
-{
 }
