@@ -3,9 +3,12 @@
 //! Aggregates never join cells without a link, so a component is a node of the coarsest network, or of the level where
 //! nothing else was left of it. Its number travels down to the cells the way coarse values do.
 
+use rayon::prelude::*;
+
 use super::coarsest::Coarsest;
 use super::layout::{Place, half_rows};
 use super::level::Level;
+use super::parallel::{Cut, each_block};
 use super::transfer;
 
 /// Sets the finest `x` to the number of each node's component, from 1; 0 where the component has a ground.
@@ -65,6 +68,9 @@ pub(super) enum Remove {
     Mean,
 }
 
+/// Blocks whose sums a thread takes at a time.
+const BLOCKS: usize = 64;
+
 impl Means {
     /// Changes `values` (both colours of a block together) and `shared`; components are numbered by `level.x`. A shared
     /// node counts as `weight` cells.
@@ -77,21 +83,36 @@ impl Means {
         shared: &mut [f64],
         weight: impl Fn(usize) -> f64,
     ) {
-        for list in [&mut self.sum, &mut self.weight] {
-            list.clear();
-            list.resize(components + 1, 0.0);
-        }
         let half = half_rows(D);
-        let label = |row: usize, lane: usize| {
-            let (block, colour, at) = (row / (2 * half), row / half % 2, row % half);
-            level.x[colour][block * half + at][lane] as usize
-        };
-        for (row, values) in values.iter().enumerate().skip(2 * half) {
-            for (lane, value) in values.iter().enumerate() {
-                let component = label(row, lane);
-                self.sum[component] += value;
-                self.weight[component] += 1.0;
-            }
+        let labels =
+            |block: usize| (0..2).flat_map(move |colour| &level.x[colour][block * half..(block + 1) * half]);
+        // Sums of some blocks at a time; few enough parts to be small beside the cells, however many components.
+        let grain = BLOCKS.max(components / 8) * 2 * half;
+        let parts: Vec<Vec<[f64; 2]>> = values[2 * half..]
+            .par_chunks(grain)
+            .enumerate()
+            .map(|(part, values)| {
+                let mut sums = vec![[0.0; 2]; components + 1];
+                for (index, values) in values.chunks_exact(2 * half).enumerate() {
+                    let block = 1 + part * (grain / (2 * half)) + index;
+                    for (values, labels) in values.iter().zip(labels(block)) {
+                        for (value, &label) in values.iter().zip(labels) {
+                            let sum = &mut sums[label as usize];
+                            *sum = [sum[0] + value, sum[1] + 1.0];
+                        }
+                    }
+                }
+                sums
+            })
+            .collect();
+        self.sum.clear();
+        self.weight.clear();
+        for component in 0..=components {
+            let [sum, weight] = parts.iter().fold([0.0; 2], |[sum, weight], part| {
+                [sum + part[component][0], weight + part[component][1]]
+            });
+            self.sum.push(sum);
+            self.weight.push(weight);
         }
         let first = level.explicit.ends[1];
         let shared_label = |k: usize| level.explicit.x[first + k] as usize;
@@ -104,11 +125,14 @@ impl Means {
             *sum = if *weight > 0.0 { *sum / weight } else { 0.0 };
         }
         self.sum[0] = 0.0;
-        for (row, values) in values.iter_mut().enumerate().skip(2 * half) {
-            for (lane, value) in values.iter_mut().enumerate() {
-                *value -= self.sum[label(row, lane)];
+        let means = &self.sum;
+        each_block::<D, _>((Cut(values, 2 * half),), |block, (values,)| {
+            for (values, labels) in values.iter_mut().zip(labels(block)) {
+                for (value, &label) in values.iter_mut().zip(labels) {
+                    *value -= means[label as usize];
+                }
             }
-        }
+        });
         for (k, value) in shared.iter_mut().enumerate() {
             let each = if what == Remove::Sum { weight(k) } else { 1.0 };
             *value -= each * self.sum[shared_label(k)];

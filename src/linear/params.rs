@@ -12,6 +12,9 @@ pub enum PreconditionerKind {
     /// The paper's way with bubbles: sweeps around the shared nodes before and after a V-cycle of the cells alone
     /// (CBAR, Algorithm 1). The V-cycle is this crate's own, so this is at least as good as the paper's: a reference.
     BubblePalindrome,
+    /// No conjugate gradients, but minimal residuals of the form in which the velocities of bodies are unknowns too
+    /// (CBAR eq. 22), with a diagonal beside the bodies' masses: a reference.
+    MinimalResiduals,
 }
 
 /// Settings of a solve.

@@ -3,14 +3,16 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::grid::Field;
+use crate::grid::{Field, block_cells};
 
 use super::assemble::assemble;
 use super::closed::{Means, Remove};
-use super::composite::{Bodies, Composite};
+use super::composite::{Bodies, Composite, minimal_residuals};
+use super::explicit::paired_index;
 use super::hierarchy::Hierarchy;
 use super::incomplete::IncompleteCholesky;
 use super::kernels::Size;
+use super::layout::Node;
 use super::operator::{Vectors, scatter};
 use super::palindrome::Palindrome;
 use super::params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
@@ -48,6 +50,7 @@ const SLACK: f64 = 1.01;
 /// What a solve is given and does not change.
 struct Task<'a, const D: usize> {
     system: &'a System<'a, D>,
+    bodies: Option<&'a Bodies<'a>>,
     rhs: &'a Field<f64>,
     shared_rhs: &'a [f64],
     params: &'a SolverParams,
@@ -124,7 +127,7 @@ impl<const D: usize> Solver<D> {
             }
             size = self.vectors.load_r(rhs, system.live, shared_rhs, self.hierarchy.finest());
         }
-        let task = Task { system, rhs, shared_rhs, params, stop };
+        let task = Task { system, bodies, rhs, shared_rhs, params, stop };
         self.run(&task, size, x, shared_x, &mut info);
         self.vectors.settle_x();
         if info.closed_components > 0 {
@@ -168,7 +171,9 @@ impl<const D: usize> Solver<D> {
         }
         self.hierarchy.build(system);
         match params.preconditioner {
-            PreconditionerKind::Multigrid | PreconditionerKind::Jacobi => {}
+            PreconditionerKind::Multigrid
+            | PreconditionerKind::Jacobi
+            | PreconditionerKind::MinimalResiduals => {}
             PreconditionerKind::IncompleteCholesky => {
                 self.incomplete.build::<D>(&assemble(system), self.hierarchy.block_of());
             }
@@ -232,6 +237,9 @@ impl<const D: usize> Solver<D> {
         }
         info.converged = false;
         let max = task.params.max_iterations;
+        if task.params.preconditioner == PreconditionerKind::MinimalResiduals {
+            return self.minimize_residuals(task, &goal, info);
+        }
         let kind = match task.params.preconditioner {
             kind if !self.has_bodies || kind == PreconditionerKind::Multigrid => kind,
             _ => PreconditionerKind::Jacobi,
@@ -242,6 +250,39 @@ impl<const D: usize> Solver<D> {
             && (info.outcome != Outcome::IterationLimit || info.iterations < max)
         {
             self.fall_back(task, &goal, info);
+        }
+    }
+
+    /// Solves the indefinite form, from zero. Its iterations are as cheap as those of the diagonal, and as many are
+    /// allowed.
+    fn minimize_residuals(&mut self, task: &Task<'_, D>, goal: &Goal, info: &mut SolveInfo) {
+        let network = assemble(task.system);
+        let mut b: Vec<f64> = network.cells.iter().map(|&cell| task.rhs[cell as usize]).collect();
+        b.extend_from_slice(task.shared_rhs);
+        let bodies = task.bodies.filter(|_| self.has_bodies);
+        let limit = FALLBACK_SHARE * task.params.max_iterations;
+        let found = minimal_residuals::<D>(&network, bodies, &b, task.params, limit);
+        info.iterations = found.iterations;
+        self.vectors.clear_x();
+        self.vectors.settle_x();
+        let (cells, block_of) = (block_cells(D), self.hierarchy.block_of());
+        let (x, shared) = found.x.split_at(network.cells.len());
+        for (&cell, &x) in network.cells.iter().zip(x) {
+            let (slot, local) = (cell as usize / cells, cell as usize % cells);
+            let node = Node::cell::<D>(block_of[slot] as usize, local);
+            self.vectors.x.as_flattened_mut()[paired_index::<D>(node)] = x;
+        }
+        self.vectors.shared_x.copy_from_slice(shared);
+        let left = self.true_residual(task, goal.scale);
+        info.relative_residual = left.square.sqrt() / goal.norm;
+        info.converged = goal.met(left, SLACK);
+        info.outcome = match info.converged {
+            true => Outcome::Converged,
+            false if !left.square.is_finite() => Outcome::NonFinite,
+            false => Outcome::IterationLimit,
+        };
+        if info.outcome == Outcome::NonFinite {
+            self.vectors.clear_x();
         }
     }
 
@@ -386,7 +427,9 @@ impl<const D: usize> Solver<D> {
                 None => self.hierarchy.cycle(sweeps.max(1)),
                 Some(composite) => composite.cycle(&mut self.hierarchy, sweeps.max(1)),
             },
-            PreconditionerKind::Jacobi => self.hierarchy.finest_mut().divide_by_diagonal(),
+            PreconditionerKind::Jacobi | PreconditionerKind::MinimalResiduals => {
+                self.hierarchy.finest_mut().divide_by_diagonal();
+            }
             PreconditionerKind::IncompleteCholesky => self.incomplete.apply(self.hierarchy.finest_mut()),
             PreconditionerKind::BubblePalindrome => {
                 self.palindrome.apply(self.hierarchy.finest_mut(), sweeps.max(1));

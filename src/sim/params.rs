@@ -93,15 +93,19 @@ pub enum Preconditioner {
     /// CBAR's Algorithm 1, sweeps around bubbles framing a V-cycle of the liquid: a reference.
     #[serde(rename = "algorithm-1")]
     BubblePalindrome,
+    /// Minimal residuals of CBAR's indefinite form, eq. 22: a reference.
+    #[serde(rename = "minres")]
+    MinimalResiduals,
 }
 
 impl Preconditioner {
     /// Every preconditioner, the one to use first.
-    pub const ALL: [Preconditioner; 4] = [
+    pub const ALL: [Preconditioner; 5] = [
         Preconditioner::Multigrid,
         Preconditioner::Jacobi,
         Preconditioner::IncompleteCholesky,
         Preconditioner::BubblePalindrome,
+        Preconditioner::MinimalResiduals,
     ];
 
     /// The name on the command line, in scene files and in the statistics.
@@ -111,6 +115,7 @@ impl Preconditioner {
             Preconditioner::Jacobi => "jacobi",
             Preconditioner::IncompleteCholesky => "incomplete-cholesky",
             Preconditioner::BubblePalindrome => "algorithm-1",
+            Preconditioner::MinimalResiduals => "minres",
         }
     }
 
@@ -297,7 +302,7 @@ macro_rules! table {
     (@kind number $min:literal, $max:literal) => { ParamKind::Number { min: $min, max: $max } };
     (@kind whole $min:literal, $max:literal) => { ParamKind::Whole { min: $min, max: $max } };
     (@kind switch) => { ParamKind::Switch };
-    (@kind preconditioner) => { ParamKind::Choice(&["multigrid", "jacobi", "incomplete-cholesky", "algorithm-1"]) };
+    (@kind preconditioner) => { ParamKind::Choice(&["multigrid", "jacobi", "incomplete-cholesky", "algorithm-1", "minres"]) };
     (@kind bubbles) => { ParamKind::Choice(&["free-surface", "constraint"]) };
     (@kind tile_size) => { ParamKind::Choice(&["8", "16", "32", "64"]) };
     (@kind divided) => { ParamKind::Choice(&["whole", "8", "16", "32", "64"]) };

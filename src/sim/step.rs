@@ -285,6 +285,7 @@ pub(super) fn solver_params(params: &Params, dx: Real, dt: Real) -> SolverParams
             Preconditioner::Jacobi => PreconditionerKind::Jacobi,
             Preconditioner::IncompleteCholesky => PreconditionerKind::IncompleteCholesky,
             Preconditioner::BubblePalindrome => PreconditionerKind::BubblePalindrome,
+            Preconditioner::MinimalResiduals => PreconditionerKind::MinimalResiduals,
         },
         sweeps: params.sweeps as usize,
         warm_start: params.warm_start,

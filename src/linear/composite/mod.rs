@@ -7,6 +7,7 @@
 //! * `rows`, `surfaces`: the bodies' part of products and sweeps, on the finest level and on coarser ones.
 //! * `filled`: the network as it would be without bodies; its coarse levels know what the deep interior is like.
 //! * `bridge`: from the coarsest level that knows bodies to the levels of that network.
+//! * `saddle`: the indefinite form, where the bodies' velocities are unknowns too: a reference.
 //! * `composite`: the preconditioner. Levels whose cells are smaller than half a body carry bodies; deeper ones do not.
 
 mod assemble;
@@ -17,8 +18,10 @@ mod components;
 mod composite;
 mod filled;
 mod rows;
+mod saddle;
 mod surfaces;
 
 pub use assemble::assemble_with_bodies;
 pub use body::{Bodies, Body, BodyFace, Fluids, Moments, Response};
 pub(super) use composite::Composite;
+pub(super) use saddle::minimal_residuals;

@@ -69,6 +69,13 @@ static LANES: [Row<f32>; 256] = {
     table
 };
 
+/// One in the red and in the black lanes whose cells are upper ones.
+#[inline(always)]
+fn upper_lanes<const D: usize>(row: usize) -> [&'static Row<f32>; 2] {
+    let odd = [&LANES[0xaa], &LANES[0x55]];
+    if (row % const { plane_rows(D) }).is_multiple_of(2) { odd } else { [odd[1], odd[0]] }
+}
+
 /// All surfaces: by body, to sum up the forces on each, and by row, to hand out their velocities.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RowSurfaces {
@@ -399,12 +406,12 @@ fn sum_up<const D: usize, X: Copy + Into<A>, A: Lane>(segments: &[Segment], x: &
         let [red_lanes, black_lanes] = segment.lanes.map(|lanes| &LANES[lanes as usize]);
         let sign = A::from(f32::from(segment.sign));
         let twice = segment.twice.map(|twice| A::from(f32::from(twice)));
-        // In even rows the upper cells are red in odd lanes and black in even ones.
-        let odd = (row % half % const { plane_rows(D) }) % 2;
+        let [red_upper, black_upper] = upper_lanes::<D>(row % half);
         for lane in 0..8 {
             let red = sign * A::from(red_lanes[lane]) * red[lane].into();
             let black = sign * A::from(black_lanes[lane]) * black[lane].into();
-            let (both, upper) = (red + black, if (lane + odd) % 2 == 1 { red } else { black });
+            let both = red + black;
+            let upper = A::from(red_upper[lane]) * red + A::from(black_upper[lane]) * black;
             sums[0][lane] += both;
             for k in 0..D {
                 sums[k + 1][lane] += twice[k] * both;
@@ -423,7 +430,7 @@ fn sum_up<const D: usize, X: Copy + Into<A>, A: Lane>(segments: &[Segment], x: &
 /// `Jᵀ v` in a pair of rows.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 fn hand_out<const D: usize, A: Lane>(segments: &[Segment], velocities: &[[A; 4]], row: usize) -> [Row<A>; 2] {
-    let odd = (row % const { plane_rows(D) }) % 2;
+    let [red_upper, black_upper] = upper_lanes::<D>(row);
     let mut out = [[A::default(); 8]; 2];
     for segment in segments {
         let field = &velocities[segment.field as usize];
@@ -437,10 +444,9 @@ fn hand_out<const D: usize, A: Lane>(segments: &[Segment], velocities: &[[A; 4]]
         let [red_lanes, black_lanes] = segment.lanes.map(|lanes| &LANES[lanes as usize]);
         for lane in 0..8 {
             let lower = first + A::from(lane as f32) * along;
-            let upper = lower + above;
-            let (red, black) = if (lane + odd) % 2 == 1 { (upper, lower) } else { (lower, upper) };
-            out[0][lane] += A::from(red_lanes[lane]) * red;
-            out[1][lane] += A::from(black_lanes[lane]) * black;
+            let (red, black) = (A::from(red_upper[lane]) * above, A::from(black_upper[lane]) * above);
+            out[0][lane] += A::from(red_lanes[lane]) * (lower + red);
+            out[1][lane] += A::from(black_lanes[lane]) * (lower + black);
         }
     }
     out

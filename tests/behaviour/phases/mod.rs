@@ -1,6 +1,6 @@
 //! Two fluids: air with mass beside the liquid.
 
-mod projection;
+pub mod projection;
 mod runs;
 
 use glug::bubbles::Measure;
@@ -11,7 +11,7 @@ use crate::bubbles::shapes::regions_of;
 use crate::tank::Tank;
 
 /// Gives all air that touches liquid a density, over the liquid's.
-fn weigh_air<const D: usize>(tank: &mut Tank<D>, density: f64) {
+pub fn weigh_air<const D: usize>(tank: &mut Tank<D>, density: f64) {
     let regions = regions_of(tank);
     let mut measure = Measure::new();
     measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions, &Settled::default());

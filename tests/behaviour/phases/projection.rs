@@ -109,14 +109,14 @@ fn neutral_bubbles_stay_at_rest_3d() {
 }
 
 /// Every face that either fluid moves through: open share, mass over open share, velocity before.
-struct Moving<const D: usize> {
-    face: Face<D>,
-    open: f64,
-    link: f64,
-    before: f64,
+pub struct Moving<const D: usize> {
+    pub face: Face<D>,
+    pub open: f64,
+    pub link: f64,
+    pub before: f64,
 }
 
-fn moving_faces<const D: usize>(tank: &Tank<D>) -> Vec<Moving<D>> {
+pub fn moving_faces<const D: usize>(tank: &Tank<D>) -> Vec<Moving<D>> {
     let is_own = |cell: usize| match tank.label(cell) {
         Label::Liquid => true,
         Label::Air => tank.node[tank.region[cell] as usize] == OWN,

@@ -45,7 +45,7 @@ pub fn lay<const D: usize>(tank: &mut Tank<D>, rules: &TileRules) {
 }
 
 /// The tile of every cell in one, by flood fill.
-fn tiles_of<const D: usize>(tank: &Tank<D>) -> HashMap<usize, usize> {
+pub fn tiles_of<const D: usize>(tank: &Tank<D>) -> HashMap<usize, usize> {
     let tiling = tank.projection.tiling.as_ref().expect("laid out");
     let cells = glug::grid::block_cells(D);
     let inside = |index: usize| {
@@ -80,7 +80,7 @@ fn tiles_of<const D: usize>(tank: &Tank<D>) -> HashMap<usize, usize> {
 }
 
 /// The value of every affine basis field on a face, the trace eliminated.
-fn basis<const D: usize>(x: Vector<D>, axis: usize) -> DVector<f64> {
+pub fn basis<const D: usize>(x: Vector<D>, axis: usize) -> DVector<f64> {
     let mut row = DVector::zeros(D + D * D - 1);
     row[axis] = 1.0;
     for k in 0..D {

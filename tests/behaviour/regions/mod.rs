@@ -1,5 +1,6 @@
 //! Tiles of liquid that move as a whole.
 
 mod dense;
+mod heavy;
 mod physics;
 mod waves;
