@@ -68,61 +68,66 @@ impl CellSet {
         self.list(blocks);
     }
 
-    /// Adds the cells up to `reach[axis] = [towards low, towards high]` cells away along every axis, diagonals included.
-    pub fn grow<const D: usize>(&mut self, blocks: &Blocks<D>, reach: [[usize; 2]; D]) {
-        self.spread(
-            blocks,
-            reach,
-            |bits, near| bits | near,
-            |bits, around| {
-                bits == masks::all(D)
-                    || bits == masks::NONE && around.iter().all(|bits| **bits == masks::NONE)
-            },
-        );
+    /// Adds the cells up to so many cells away along every axis, diagonals included: `reach(slot)[axis]` says how many,
+    /// towards low and towards high, for the cells of a block.
+    pub fn grow<const D: usize>(
+        &mut self,
+        blocks: &Blocks<D>,
+        reach: impl Fn(usize) -> [[usize; 2]; D] + Sync + Send,
+    ) {
+        let is_settled = |bits: &Bits, around: [&Bits; 2]| {
+            *bits == masks::all(D) || *bits == masks::NONE && around.iter().all(|bits| **bits == masks::NONE)
+        };
+        self.spread(blocks, is_settled, |axis, [here, there], high, [bits, beyond], next| {
+            let [own, other] = [here, there].map(|slot| reach(slot)[axis][!high as usize].min(FURTHEST));
+            for step in 1..=own.max(other) {
+                let bits = if step <= own { bits } else { &masks::NONE };
+                let beyond = if step <= other { beyond } else { &masks::NONE };
+                let near = masks::away::<D>(bits, axis, high, beyond, step);
+                (0..masks::words(D)).for_each(|word| next[word] |= near[word]);
+            }
+        });
     }
 
     /// Takes away the cells with one outside the set up to `margin` cells away, diagonals included.
     pub fn shrink<const D: usize>(&mut self, blocks: &Blocks<D>, margin: usize) {
-        self.spread(
-            blocks,
-            [[margin; 2]; D],
-            |bits, near| bits & near,
-            |bits, around| {
-                let all = masks::all(D);
-                bits == masks::NONE || bits == all && around.iter().all(|bits| **bits == all)
-            },
-        );
+        let all = masks::all(D);
+        let is_settled = |bits: &Bits, around: [&Bits; 2]| {
+            *bits == masks::NONE || *bits == all && around.iter().all(|bits| **bits == all)
+        };
+        self.spread(blocks, is_settled, |axis, _, high, [bits, beyond], next| {
+            for step in 1..=margin.min(FURTHEST) {
+                let near = masks::away::<D>(bits, axis, high, beyond, step);
+                (0..masks::words(D)).for_each(|word| next[word] &= near[word]);
+            }
+        });
     }
 
-    /// Axis by axis, joins every cell with those up to `reach` cells away. Blocks that are `settled` beside their
-    /// neighbours stay as they are.
+    /// Axis by axis, changes the cells of every block by those on its low and on its high side: `join` is told the axis,
+    /// the block and the one beside it, whether that is on the high side, their cells, and what to change. Blocks that
+    /// are settled between their neighbours stay as they are.
     fn spread<const D: usize>(
         &mut self,
         blocks: &Blocks<D>,
-        reach: [[usize; 2]; D],
-        join: impl Fn(u64, u64) -> u64 + Sync + Send,
-        settled: impl Fn(Bits, [&Bits; 2]) -> bool + Sync + Send,
+        is_settled: impl Fn(&Bits, [&Bits; 2]) -> bool + Sync + Send,
+        join: impl Fn(usize, [usize; 2], bool, [&Bits; 2], &mut Bits) + Sync + Send,
     ) {
         if self.is_empty() {
             return;
         }
         self.bits.resize(blocks.slot_count());
-        for (axis, reach) in reach.into_iter().enumerate().filter(|(_, reach)| *reach != [0; 2]) {
-            self.next.resize(blocks.slot_count());
+        self.next.resize(blocks.slot_count());
+        for axis in 0..D {
             self.next.as_mut_slice().fill(masks::NONE);
             let now = &self.bits;
             for_each_block(blocks.slots(), self.next.parts(), |slot, next| {
-                let around = Side::BOTH.map(|side| &now[blocks.beside(slot, axis, side) as usize]);
                 next[0] = now[slot];
-                if settled(now[slot], around) {
+                let beside = Side::BOTH.map(|side| blocks.beside(slot, axis, side) as usize);
+                if is_settled(&now[slot], beside.map(|slot| &now[slot])) {
                     return;
                 }
-                // What grows towards the high side comes from neighbours on the low one.
-                for (high, steps) in [(true, reach[0]), (false, reach[1])] {
-                    for step in 1..=steps.min(FURTHEST) {
-                        let near = masks::away::<D>(&now[slot], axis, high, around[high as usize], step);
-                        (0..masks::words(D)).for_each(|word| next[0][word] = join(next[0][word], near[word]));
-                    }
+                for (there, high) in beside.into_iter().zip([false, true]) {
+                    join(axis, [slot, there], high, [&now[slot], &now[there]], &mut next[0]);
                 }
             });
             std::mem::swap(&mut self.bits, &mut self.next);
@@ -194,7 +199,7 @@ mod tests {
         };
         let few = random(0.003);
         let mut grown = few.clone();
-        grown.grow(&blocks, [[1, 3]; D]);
+        grown.grow(&blocks, |_| [[1, 3]; D]);
         // Towards the high side by three: a cell joins if there is one up to three below it.
         assert!(cells().all(|cell| at(cell, &grown) == near(cell, [3, 1]).any(|other| at(other, &few))));
         assert!(grown.len() > 2 * few.len() && few.len() > 1, "{} {}", grown.len(), few.len());

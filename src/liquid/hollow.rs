@@ -86,7 +86,11 @@ pub struct HollowScratch<const D: usize> {
     pub moved: CellSet,
     /// Cells at whose low faces the grid's own velocity counts: those, and the ones around.
     around: CellSet,
-    /// The velocity there.
+    /// The least and the largest velocity in a block along each axis, m/s, as far as it matters.
+    range: Field<[[f32; 2]; D]>,
+    /// How far the hollow may move in and around a block: in cells along each axis, towards low and towards high.
+    reach: Field<[[usize; 2]; D]>,
+    /// The velocity at the faces around.
     carried: [Field<f32>; D],
     /// The hollow after this substep.
     pub target: CellSet,
@@ -102,6 +106,8 @@ impl<const D: usize> HollowScratch<D> {
         HollowScratch {
             moved: CellSet::new(),
             around: CellSet::new(),
+            range: Field::new(1, [[0.0; 2]; D]),
+            reach: Field::new(1, [[0; 2]; D]),
             carried: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
             target: CellSet::new(),
             needed: Vec::new(),
@@ -112,6 +118,8 @@ impl<const D: usize> HollowScratch<D> {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         [&self.moved, &self.around, &self.target].into_iter().map(CellSet::bytes).sum::<usize>()
+            + self.range.bytes()
+            + self.reach.bytes()
             + self.carried.iter().map(Field::bytes).sum::<usize>()
     }
 
@@ -131,14 +139,13 @@ impl<const D: usize> HollowScratch<D> {
             return;
         }
         let way = (dt / blocks.grid().dx) as f32;
-        self.around.fill(blocks, |slot| *hollow.cells.bits(slot));
-        self.around.grow(blocks, [[HOLLOW_DEPTH; 2]; D]);
-        let reach = self.reach(middle, way);
+        self.find_reach(hollow, blocks, middle, way);
+        let reach = &self.reach;
         self.moved.fill(blocks, |slot| *hollow.cells.bits(slot));
-        self.moved.grow(blocks, reach);
+        self.moved.grow(blocks, |slot| reach[slot]);
         let moved = &self.moved;
         self.around.fill(blocks, |slot| *moved.bits(slot));
-        self.around.grow(blocks, [[1; 2]; D]);
+        self.around.grow(blocks, |_| [[1; 2]; D]);
         self.carried.iter_mut().for_each(|field| field.resize(blocks.slot_count()));
         let around = &self.around;
         for_each_block(around.slots(), self.carried.each_mut().map(Field::parts), |slot, carried| {
@@ -152,22 +159,34 @@ impl<const D: usize> HollowScratch<D> {
         });
     }
 
-    /// How far the liquid of the hollow goes at most: in cells along each axis, towards low and towards high.
-    fn reach(&self, middle: &[Field<f32>; D], way: f32) -> [[usize; 2]; D] {
-        let slots = self.around.slots().as_slice();
-        std::array::from_fn(|axis| {
-            let range = |&slot: &u32| {
-                let rows = middle[axis].block(slot as usize).chunks_exact(SIDE).enumerate();
-                rows.fold([0f32; 2], |range, (row, values)| match self.around.row(slot as usize, row) {
-                    0 => range,
-                    // A whole row is as good as its part: it reaches one row of cells too far at most.
-                    _ => values.iter().fold(range, |[low, high], &u| [low.min(u), high.max(u)]),
-                })
-            };
-            let join = |a: [f32; 2], b: [f32; 2]| [a[0].min(b[0]), a[1].max(b[1])];
-            let range = slots.par_iter().with_min_len(16).map(range).reduce(|| [0.0; 2], join);
-            range.map(|speed| (((speed * way).abs() - STILL).ceil().max(0.0) as usize).min(MARGIN_CELLS))
-        })
+    /// Finds how far the liquid of the hollow goes at most, by block: that in the blocks around it counts as well, for it
+    /// may get there.
+    fn find_reach(&mut self, hollow: &Hollow, blocks: &Blocks<D>, middle: &[Field<f32>; D], way: f32) {
+        self.around.fill(blocks, |slot| *hollow.cells.bits(slot));
+        self.around.grow(blocks, |_| [[HOLLOW_DEPTH; 2]; D]);
+        self.range.resize(blocks.slot_count());
+        self.reach.resize(blocks.slot_count());
+        self.range.as_mut_slice().fill([[0.0; 2]; D]);
+        let around = &self.around;
+        for_each_block(around.slots(), self.range.parts(), |slot, range| {
+            for (range, field) in range[0].iter_mut().zip(middle) {
+                for (row, values) in field.block(slot).chunks_exact(SIDE).enumerate() {
+                    // All of a row or nothing: a little too far does no harm.
+                    if around.row(slot, row) != 0 {
+                        *range = values.iter().fold(*range, |[low, high], &u| [low.min(u), high.max(u)]);
+                    }
+                }
+            }
+        });
+        let range = &self.range;
+        let cells = |speed: f32| ((speed.abs() * way - STILL).ceil().max(0.0) as usize).min(MARGIN_CELLS);
+        for_each_block(blocks.slots(), self.reach.parts(), |slot, reach| {
+            reach[0] = std::array::from_fn(|axis| {
+                let ranges = blocks.around(slot).iter().map(|&next| range[next as usize][axis]);
+                let widest = ranges.fold([0f32; 2], |[low, high], [l, h]| [low.min(l), high.max(h)]);
+                widest.map(cells)
+            });
+        });
     }
 
     /// Lists the blocks that must stay active: those in `also`, and those of the hollow and around it.
@@ -311,7 +330,19 @@ impl<const D: usize> Default for HollowScratch<D> {
     }
 }
 
-/// A block's faces, traced back.
+/// Points along each axis of a block, its ends among them, where the way that liquid came is found.
+const POINTS: usize = 3;
+const SPACING: f32 = SIDE as f32 / (POINTS - 1) as f32;
+/// All of them in 3D, rounded up to whole groups of lanes.
+const MOST_POINTS: usize = (POINTS * POINTS * POINTS).next_multiple_of(LANES);
+
+/// How much each of those points along an axis counts at `x`, in cells from the block's low corner.
+fn shares(x: f32) -> [f32; POINTS] {
+    std::array::from_fn(|point| (1.0 - (x / SPACING - point as f32).abs()).max(0.0))
+}
+
+/// A block's faces, traced back. The way back is found at a few points and interpolated: that of an affine field is
+/// affine as well.
 struct Carry<'a, const D: usize> {
     /// Cells whose low faces are wanted.
     bits: &'a Bits,
@@ -326,32 +357,70 @@ impl<const D: usize> Job for Carry<'_, D> {
     #[inline(always)]
     fn run<W: Wide>(self) {
         const { assert!(SIDE == LANES) };
-        let Carry { bits, paths, faces, way, carried } = self;
-        let back = W::splat(-way);
-        for (axis, carried) in carried.into_iter().enumerate() {
+        let ways = ways_back::<W, D>(self.paths, self.way);
+        for (axis, carried) in self.carried.into_iter().enumerate() {
+            let offset = |k: usize| if k == axis { 0.0 } else { 0.5 };
+            let along: [f32; LANES] = std::array::from_fn(|lane| lane as f32 + offset(0));
+            let mut share = [W::splat(0.0); POINTS];
+            for (point, share) in share.iter_mut().enumerate() {
+                *share = W::load(&along.map(|x| shares(x)[point]));
+            }
             for row in 0..power(SIDE, D - 1) {
-                if masks::row(bits, row) == 0 {
+                if masks::row(self.bits, row) == 0 {
                     continue;
                 }
                 let at = unflatten::<D>(row * SIDE, SIDE);
-                let place = |k: usize| at[k] as f32 + if k == axis { 0.0 } else { 0.5 };
-                let mut x = [W::splat(0.0); D];
-                x[0] = W::load(&std::array::from_fn(|lane| place(0) + lane as f32));
-                for k in 1..D {
-                    x[k] = W::splat(place(k));
-                }
-                // The way that a particle would have come, by the same scheme.
-                let k1 = lane_way::<W, D>(paths, &x, back);
-                let k2 = lane_way::<W, D>(paths, &advect::along::<W, D>(&x, &k1, 0.5), back);
-                let k3 = lane_way::<W, D>(paths, &advect::along::<W, D>(&x, &k2, 0.75), back);
+                let place: [f32; D] = std::array::from_fn(|k| at[k] as f32 + offset(k));
+                let mut from = [W::splat(0.0); D];
                 for k in 0..D {
-                    let sum = W::splat(2.0) * k1[k] + W::splat(3.0) * k2[k] + W::splat(4.0) * k3[k];
+                    let start = if k == 0 { W::load(&along) } else { W::splat(place[k]) };
+                    let [a, b, c] = in_row(&ways[k], &place).map(|way| W::splat(way));
+                    let back = a * share[0] + b * share[1] + c * share[2];
                     let (low, high) = (0.5 - HALO.margin as f32, (HALO.side - HALO.margin) as f32 - 1.001);
-                    x[k] = W::within(x[k] + sum * W::splat(1.0 / 9.0), low, high);
+                    from[k] = W::within(start + back, low, high);
                 }
-                let found = W::store(lane_sample::<W, D, MOST>(&faces[axis], &x, axis, HALO));
+                let found = W::store(lane_sample::<W, D, MOST>(&self.faces[axis], &from, axis, HALO));
                 carried[row * SIDE..][..SIDE].copy_from_slice(&found);
             }
         }
     }
+}
+
+/// The way back from every point of a block, in cells: the one that a particle would have come, by the same scheme.
+#[inline(always)]
+fn ways_back<W: Wide, const D: usize>(
+    paths: &[f32; 3 * advect::MOST],
+    cells_per_speed: f32,
+) -> [[f32; MOST_POINTS]; D] {
+    let mut ways = [[0.0; MOST_POINTS]; D];
+    let back = W::splat(-cells_per_speed);
+    for first in (0..power(POINTS, D)).step_by(LANES) {
+        let mut x = [W::splat(0.0); D];
+        for k in 0..D {
+            // Past the last point, whatever comes: nobody looks at it.
+            let point = |lane: usize| (first + lane) / power(POINTS, k) % POINTS;
+            x[k] = W::load(&std::array::from_fn(|lane| point(lane) as f32 * SPACING));
+        }
+        let k1 = lane_way::<W, D>(paths, &x, back);
+        let k2 = lane_way::<W, D>(paths, &advect::along::<W, D>(&x, &k1, 0.5), back);
+        let k3 = lane_way::<W, D>(paths, &advect::along::<W, D>(&x, &k2, 0.75), back);
+        for k in 0..D {
+            let sum = W::splat(2.0) * k1[k] + W::splat(3.0) * k2[k] + W::splat(4.0) * k3[k];
+            ways[k][first..][..LANES].copy_from_slice(&W::store(sum * W::splat(1.0 / 9.0)));
+        }
+    }
+    ways
+}
+
+/// Interpolates between the points of a block along all axes but the first.
+#[inline(always)]
+fn in_row<const D: usize>(ways: &[f32; MOST_POINTS], place: &[f32; D]) -> [f32; POINTS] {
+    let mut row = [0.0; POINTS];
+    for across in 0..power(POINTS, D - 1) {
+        let share: f32 = (1..D).map(|k| shares(place[k])[across / power(POINTS, k - 1) % POINTS]).product();
+        for (x, row) in row.iter_mut().enumerate() {
+            *row += share * ways[across * POINTS + x];
+        }
+    }
+    row
 }
