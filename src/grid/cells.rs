@@ -165,7 +165,7 @@ impl Default for CellSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::{Grid, SIDE};
+    use crate::grid::Grid;
     use crate::math::{hash_unit, power, unflatten};
 
     fn sets_grow_and_shrink_like_single_cells<const D: usize>() {
@@ -211,8 +211,7 @@ mod tests {
         shrunk.retain(&blocks, |slot| slot % 2 == 0);
         assert!(shrunk.slots().as_slice().iter().all(|slot| slot % 2 == 0));
         shrunk.clear();
-        assert!(shrunk.len() == 0 && (0..blocks.slot_count()).all(|slot| *shrunk.bits(slot) == masks::NONE));
-        assert!(SIDE > FURTHEST);
+        assert!(shrunk.is_empty() && (0..blocks.slot_count()).all(|slot| *shrunk.bits(slot) == masks::NONE));
     }
 
     #[test]

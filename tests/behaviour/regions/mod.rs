@@ -2,4 +2,5 @@
 
 mod dense;
 mod physics;
+mod reduced;
 mod waves;
