@@ -1,6 +1,6 @@
 //! The levels, from the system down to a network small enough to solve exactly.
 
-use crate::grid::block_cells;
+use crate::grid::{Slots, block_cells};
 use crate::math::power;
 
 use super::closed;
@@ -53,28 +53,41 @@ impl<const D: usize> Hierarchy<D> {
     /// Reads a system and builds all levels.
     pub fn build(&mut self, system: &System<'_, D>) {
         let source = Finest(system);
-        self.read(system);
+        self.read(system, system.live, &source, true);
         self.depth = 1;
-        if self.finish(&source, false) {
-            return;
+        if !self.finish(&source, false) {
+            self.add_levels(&source);
         }
-        let mut h = 1.0;
+    }
+
+    /// Reads a system and builds all coarser levels; the finest one is not for sweeps. Coefficients are in `source`,
+    /// blocks in `live`.
+    pub fn build_from<S: Source<D>>(&mut self, system: &System<'_, D>, live: &Slots, source: &S) {
+        self.read(system, live, source, false);
+        self.depth = 1;
+        self.add_levels(source);
+    }
+
+    /// Reads a system, and builds so many levels, the finest one included.
+    pub fn build_levels(&mut self, system: &System<'_, D>, depth: usize) {
+        self.read(system, system.live, &Finest(system), true);
+        self.depth = 1;
+        self.extend_levels(system, depth);
+    }
+
+    /// Adds levels to those of the same system until there are so many.
+    pub fn extend_levels(&mut self, system: &System<'_, D>, depth: usize) {
+        while self.depth < depth {
+            self.add_level(&Finest(system));
+        }
+    }
+
+    /// Builds levels until one can be solved exactly.
+    fn add_levels<S: Source<D>>(&mut self, source: &S) {
         loop {
-            if self.levels.len() == self.depth {
-                self.levels.push(Level::default());
-            }
-            let (fine, coarse) = self.levels[self.depth - 1..].split_at_mut(1);
-            let (fine, coarse) = (&mut fine[0], &mut coarse[0]);
-            if self.depth == 1 {
-                coarsen(fine, &source, coarse, h, &mut self.splitter);
-            } else {
-                let sums = std::mem::take(&mut fine.sums);
-                coarsen(fine, &sums, coarse, h, &mut self.splitter);
-                fine.sums = sums;
-            }
-            let last = coarse.linked as f64 > KEPT * fine.linked as f64 || self.depth + 1 == MAX_LEVELS;
-            self.depth += 1;
-            h *= 2.0;
+            self.add_level(source);
+            let [fine, coarse] = [&self.levels[self.depth - 2], &self.levels[self.depth - 1]];
+            let last = coarse.linked as f64 > KEPT * fine.linked as f64 || self.depth == MAX_LEVELS;
             let sums = std::mem::take(&mut self.levels[self.depth - 1].sums);
             let done = self.finish(&sums, last);
             self.levels[self.depth - 1].sums = sums;
@@ -82,6 +95,24 @@ impl<const D: usize> Hierarchy<D> {
                 return;
             }
         }
+    }
+
+    /// Builds the next coarser level; `source` has the coefficients of the finest.
+    fn add_level<S: Source<D>>(&mut self, source: &S) {
+        if self.levels.len() == self.depth {
+            self.levels.push(Level::default());
+        }
+        let h = (1u32 << (self.depth - 1)) as f32;
+        let (fine, coarse) = self.levels[self.depth - 1..].split_at_mut(1);
+        let (fine, coarse) = (&mut fine[0], &mut coarse[0]);
+        if self.depth == 1 {
+            coarsen(fine, source, coarse, h, &mut self.splitter);
+        } else {
+            let sums = std::mem::take(&mut fine.sums);
+            coarsen(fine, &sums, coarse, h, &mut self.splitter);
+            fine.sums = sums;
+        }
+        self.depth += 1;
     }
 
     /// Eliminates the coarsest level so far if it must be the last, is small, or hangs together so loosely that this is
@@ -100,13 +131,14 @@ impl<const D: usize> Hierarchy<D> {
             && self.coarsest.build(level, source, LOOSE_WORK * level.nodes)
     }
 
-    /// The finest level: its network is the system's.
-    fn read(&mut self, system: &System<'_, D>) {
+    /// The finest level: its network is the system's, as `source` has it. Where it is not for sweeps, only its unknowns
+    /// are found.
+    fn read<S: Source<D>>(&mut self, system: &System<'_, D>, live: &Slots, source: &S, for_sweeps: bool) {
         if self.levels.is_empty() {
             self.levels.push(Level::default());
         }
         let level = &mut self.levels[0];
-        level.topology.read(system.blocks, system.live, &mut self.block_of);
+        level.topology.read(system.blocks, live, &mut self.block_of);
         level.explicit.clear();
         level.explicit.count = system.shared.len();
         level.explicit.ground.resize(system.shared.len(), 0.0);
@@ -124,14 +156,12 @@ impl<const D: usize> Hierarchy<D> {
         level.explicit.connect(&mut self.half_links);
 
         // Whole links are the largest ones, in one material: partly covered faces only weaken them.
-        let live = system.live.as_slice();
         self.largest.clear();
         self.largest.resize(level.topology.len(), 0.0);
         each_block::<D, _>((Cut(&mut self.largest, 1),), |block, (largest,)| {
-            let slot = live[block - 1] as usize;
-            for field in system.link {
+            for axis in 0..D {
                 let mut lanes = [0.0f32; 16];
-                for values in field.block(slot).as_chunks::<16>().0 {
+                for values in source.link(axis, block).as_chunks::<16>().0 {
                     for (lane, &value) in lanes.iter_mut().zip(values) {
                         *lane = if value > *lane { value } else { *lane };
                     }
@@ -144,8 +174,12 @@ impl<const D: usize> Hierarchy<D> {
             None => self.largest.iter().copied().fold(0.0, f32::max),
             Some(_) => most_frequent(&mut self.largest),
         };
-        level.stencil.build(&level.topology, &Finest(system), &level.explicit, whole, true);
-        level.reserve_vectors();
+        if for_sweeps {
+            level.stencil.build(&level.topology, source, &level.explicit, whole, true);
+            level.reserve_vectors();
+        } else {
+            level.stencil.survey(&level.topology, source, &level.explicit, whole);
+        }
         level.take_stock();
     }
 
@@ -204,6 +238,16 @@ impl<const D: usize> Hierarchy<D> {
     /// One of them.
     pub fn level(&self, index: usize) -> &Level<D> {
         &self.levels[index]
+    }
+
+    /// One of them, to be changed.
+    pub fn level_mut(&mut self, index: usize) -> &mut Level<D> {
+        &mut self.levels[index]
+    }
+
+    /// All of them, to be changed.
+    pub fn levels_mut(&mut self) -> &mut [Level<D>] {
+        &mut self.levels[..self.depth]
     }
 
     /// Clears the right-hand side of a level.

@@ -8,7 +8,7 @@
 //! * `hierarchy` and what it stands on (`level`, `transfer`, `coarsen`, `split`, `coarsest`, `cycle`): the
 //!   preconditioner, an f32 V-cycle over aggregates of 2^D cells that never join cells without a link between them, nor
 //!   (`material`) cells of different materials.
-//! * [`CompositeSolver`]: the same for systems in which bodies of many cells move as a whole.
+//! * `composite`: what is added where bodies of many cells move as a whole.
 //! * `layout`, `stencil`, `kernels`: cells of a block sorted by colour, so that a red-black sweep is plain SIMD.
 //!
 //! All sums are taken per block and then in block order: results have the same bits for any number of threads.
@@ -39,7 +39,7 @@ mod topology;
 mod transfer;
 
 pub use assemble::{Assembled, assemble};
-pub use composite::{Bodies, Body, BodyFace, CompositeSolver, Moments, Response, assemble_with_bodies};
+pub use composite::{Bodies, Body, BodyFace, Fluids, Moments, Response, assemble_with_bodies};
 pub use params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
 pub use solver::Solver;
 pub use system::{Materials, SharedLink, SharedNodes, System};

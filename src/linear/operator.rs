@@ -38,9 +38,16 @@ impl Vectors {
         grow(&mut self.x, rows);
         grow(&mut self.r, rows);
         grow(&mut self.p, rows);
-        // The absent block is read by its neighbours.
-        self.x[..2 * half_rows(D)].fill([0.0; 8]);
-        self.p[..2 * half_rows(D)].fill([0.0; 8]);
+        // The absent block is read by its neighbours, and so are rows without unknowns.
+        let (rows, stencil) = (2 * half_rows(D), &level.stencil);
+        self.x[..rows].fill([0.0; 8]);
+        self.p[..rows].fill([0.0; 8]);
+        each_block::<D, _>((Cut(&mut self.p, rows), Cut(&mut self.x, rows)), |block, (p, x)| {
+            if stencil.has_gaps::<D>(block) {
+                p.fill([0.0; 8]);
+                x.fill([0.0; 8]);
+            }
+        });
         let shared = level.explicit.count;
         for values in [&mut self.shared_x, &mut self.shared_r] {
             values.clear();
@@ -89,9 +96,12 @@ impl Vectors {
     }
 
     /// `x += α p`, leaving `r` behind.
-    pub fn advance_x(&mut self, alpha: f64) {
+    pub fn advance_x<const D: usize>(&mut self, level: &Level<D>, alpha: f64) {
         self.settle_x();
-        kernels::advance(&mut self.x, alpha, &self.p);
+        let (rows, p) = (2 * half_rows(D), &self.p);
+        each_block::<D, _>((Cut(&mut self.x, rows),), |block, (x,)| {
+            kernels::advance::<D>(x, alpha, &p[block * rows..(block + 1) * rows], level.stencil.rows(block));
+        });
         for (x, &p) in self.shared_x.iter_mut().zip(&self.shared_p) {
             *x += alpha * f64::from(p);
         }
@@ -179,9 +189,9 @@ impl Vectors {
             size[0] = step_block::<f32, D>(block, r, b, alpha, scale, p, topology, stencil);
             let p = &p[block * rows..(block + 1) * rows];
             if was_zero {
-                kernels::set(x, alpha, p);
+                kernels::set::<D>(x, alpha, p, stencil.rows(block));
             } else {
-                kernels::advance(x, alpha, p);
+                kernels::advance::<D>(x, alpha, p, stencil.rows(block));
             }
         });
         self.round_shared(level, scale);
@@ -212,8 +222,9 @@ impl Vectors {
     /// Rounds `r` into the level's `b`.
     pub fn round_residual<const D: usize>(&mut self, level: &mut Level<D>, scale: f64) {
         let (rows, r) = (2 * half_rows(D), &self.r);
+        let stencil = &level.stencil;
         each_block::<D, _>((Cut(&mut level.b, rows),), |block, (b,)| {
-            kernels::round(b, &r[block * rows..(block + 1) * rows], scale);
+            kernels::round::<D>(b, &r[block * rows..(block + 1) * rows], scale, stencil.rows(block));
         });
         self.round_shared(level, scale);
     }
@@ -245,9 +256,10 @@ impl Vectors {
             sum[0] = (0..2)
                 .map(|colour| {
                     let start = (2 * block + colour) * half;
-                    kernels::dot(
+                    kernels::dot::<D>(
                         &level.x[colour][block * half..(block + 1) * half],
                         &level.b[start..start + half],
+                        level.stencil.rows_of::<D>(block, colour),
                     )
                 })
                 .sum();
@@ -266,7 +278,7 @@ impl Vectors {
                 if beta == 0.0 {
                     p.copy_from_slice(z);
                 } else {
-                    kernels::redirect(p, z, beta as f32);
+                    kernels::redirect::<D>(p, z, beta as f32, level.stencil.rows_of::<D>(block, colour));
                 }
             }
         });
@@ -320,11 +332,16 @@ pub(super) fn scatter<const D: usize>(
     values: &[Row<f64>],
     slots: &Slots,
     block_of: &[u32],
+    level: &Level<D>,
     field: &mut Field<f64>,
 ) {
     let rows = 2 * half_rows(D);
     for_each_block(slots, field.parts(), |slot, out| match block_of[slot] as usize {
         0 => out.fill(0.0),
-        block => kernels::store::<D>(out.as_chunks_mut().0, &values[block * rows..(block + 1) * rows]),
+        block => kernels::store::<D>(
+            out.as_chunks_mut().0,
+            &values[block * rows..(block + 1) * rows],
+            level.stencil.rows(block),
+        ),
     });
 }

@@ -7,6 +7,7 @@ use crate::grid::Field;
 
 use super::assemble::assemble;
 use super::closed::{Means, Remove};
+use super::composite::{Bodies, Composite};
 use super::hierarchy::Hierarchy;
 use super::incomplete::IncompleteCholesky;
 use super::kernels::Size;
@@ -23,6 +24,9 @@ pub struct Solver<const D: usize> {
     means: Means,
     incomplete: IncompleteCholesky,
     palindrome: Palindrome<D>,
+    /// The bodies of the system at hand, if it has any.
+    composite: Option<Box<Composite<D>>>,
+    has_bodies: bool,
 }
 
 /// Iterations without a new smallest residual after which a solve counts as stalled.
@@ -73,10 +77,15 @@ impl<const D: usize> Solver<D> {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.hierarchy.bytes() + self.vectors.bytes() + self.incomplete.bytes() + self.palindrome.bytes()
+        self.hierarchy.bytes()
+            + self.vectors.bytes()
+            + self.incomplete.bytes()
+            + self.palindrome.bytes()
+            + self.composite.as_ref().map_or(0, |composite| composite.bytes())
     }
 
-    /// Solves `A x = b` for the cells (`rhs`, `x`) and the shared nodes (`shared_rhs`, `shared_x`).
+    /// Solves `A x = b` for the cells (`rhs`, `x`) and the shared nodes (`shared_rhs`, `shared_x`), with the response of
+    /// `bodies` as part of `A` if there are any. With bodies, references other than the diagonal count as the diagonal.
     ///
     /// `rhs` must be zero in cells that are no unknowns; components without ground get their mean subtracted from it.
     /// `x` carries the first guess in and the answer out; it becomes zero in cells that are no unknowns. `stop` ends the
@@ -85,6 +94,7 @@ impl<const D: usize> Solver<D> {
     pub fn solve(
         &mut self,
         system: &System<'_, D>,
+        bodies: Option<&Bodies<'_>>,
         rhs: &mut Field<f64>,
         x: &mut Field<f64>,
         shared_rhs: &mut [f64],
@@ -96,15 +106,19 @@ impl<const D: usize> Solver<D> {
         assert_eq!(shared_x.len(), system.shared.len(), "one value per shared node");
         let mut info = SolveInfo::default();
         let clock = Instant::now();
-        self.prepare(system, params);
-        self.hierarchy.describe(&mut info);
+        self.prepare(system, bodies, params);
+        match self.composite.as_ref().filter(|_| self.has_bodies) {
+            None => self.hierarchy.describe(&mut info),
+            Some(composite) => composite.describe(&self.hierarchy, &mut info),
+        }
         info.seconds_setup = clock.elapsed().as_secs_f64();
 
         let clock = Instant::now();
         let mut size = self.vectors.load_r(rhs, system.live, shared_rhs, self.hierarchy.finest());
         if info.closed_components > 0 {
             self.remove(Remove::Sum, system, info.closed_components);
-            scatter::<D>(&self.vectors.r, system.live, self.hierarchy.block_of(), rhs);
+            let hierarchy = &self.hierarchy;
+            scatter(&self.vectors.r, system.live, hierarchy.block_of(), hierarchy.finest(), rhs);
             for (node, (rhs, &r)) in shared_rhs.iter_mut().zip(&self.vectors.shared_r).enumerate() {
                 *rhs = if self.hierarchy.finest().explicit.diagonal[node] > 0.0 { r } else { *rhs };
             }
@@ -116,7 +130,8 @@ impl<const D: usize> Solver<D> {
         if info.closed_components > 0 {
             self.remove(Remove::Mean, system, info.closed_components);
         }
-        scatter::<D>(&self.vectors.x, system.blocks.slots(), self.hierarchy.block_of(), x);
+        let hierarchy = &self.hierarchy;
+        scatter(&self.vectors.x, system.blocks.slots(), hierarchy.block_of(), hierarchy.finest(), x);
         shared_x.copy_from_slice(&self.vectors.shared_x);
         info.seconds_solve = clock.elapsed().as_secs_f64();
         info
@@ -130,18 +145,27 @@ impl<const D: usize> Solver<D> {
         z: (&mut Field<f64>, &mut [f64]),
         params: &SolverParams,
     ) {
-        self.prepare(system, params);
+        self.prepare(system, None, params);
         self.vectors.load_r(r.0, system.live, r.1, self.hierarchy.finest());
         self.vectors.round_residual(self.hierarchy.finest_mut(), 1.0);
         self.apply_preconditioner(params.preconditioner, params.sweeps);
         self.vectors.clear_x();
         self.vectors.redirect(self.hierarchy.finest(), 0.0);
-        self.vectors.advance_x(1.0);
-        scatter::<D>(&self.vectors.x, system.blocks.slots(), self.hierarchy.block_of(), z.0);
+        let hierarchy = &self.hierarchy;
+        self.vectors.advance_x(hierarchy.finest(), 1.0);
+        scatter(&self.vectors.x, system.blocks.slots(), hierarchy.block_of(), hierarchy.finest(), z.0);
         z.1.copy_from_slice(&self.vectors.shared_x);
     }
 
-    fn prepare(&mut self, system: &System<'_, D>, params: &SolverParams) {
+    fn prepare(&mut self, system: &System<'_, D>, bodies: Option<&Bodies<'_>>, params: &SolverParams) {
+        let bodies = bodies.filter(|bodies| !bodies.list.is_empty());
+        self.has_bodies = bodies.is_some();
+        if let Some(bodies) = bodies {
+            let multigrid = params.preconditioner == PreconditionerKind::Multigrid;
+            self.composite.get_or_insert_default().build(system, bodies, &mut self.hierarchy, multigrid);
+            self.vectors.reset(self.hierarchy.finest());
+            return;
+        }
         self.hierarchy.build(system);
         match params.preconditioner {
             PreconditionerKind::Multigrid | PreconditionerKind::Jacobi => {}
@@ -157,7 +181,10 @@ impl<const D: usize> Solver<D> {
 
     /// Makes sums of `r`, or means of `x`, vanish over the components without ground.
     fn remove(&mut self, what: Remove, system: &System<'_, D>, components: usize) {
-        let found = self.hierarchy.label_components();
+        let found = match self.composite.as_mut().filter(|_| self.has_bodies) {
+            None => self.hierarchy.label_components(),
+            Some(composite) => composite.label_components(&mut self.hierarchy),
+        };
         debug_assert_eq!(found, components);
         let vectors = &mut self.vectors;
         let (cells, shared) = match what {
@@ -187,7 +214,7 @@ impl<const D: usize> Solver<D> {
         let warm = task.params.warm_start && {
             self.vectors.load_x::<D>(x, task.system.live, shared_x);
             self.vectors.clear_outside(self.hierarchy.finest());
-            size = self.vectors.subtract_product(self.hierarchy.finest_mut(), scale);
+            size = self.subtract_product(scale);
             // A guess worse than none, or not a number, is dropped.
             size.square < b.square
         };
@@ -205,7 +232,10 @@ impl<const D: usize> Solver<D> {
         }
         info.converged = false;
         let max = task.params.max_iterations;
-        let kind = task.params.preconditioner;
+        let kind = match task.params.preconditioner {
+            kind if !self.has_bodies || kind == PreconditionerKind::Multigrid => kind,
+            _ => PreconditionerKind::Jacobi,
+        };
         if kind != PreconditionerKind::Multigrid {
             self.iterate(task, &goal, kind, max, info);
         } else if self.iterate(task, &goal, kind, max.min(BUDGET_MULTIGRID), info)
@@ -257,7 +287,7 @@ impl<const D: usize> Solver<D> {
             let beta = if previous == 0.0 { 0.0 } else { rho / previous };
             previous = rho;
             self.vectors.redirect(self.hierarchy.finest(), beta);
-            let energy = self.vectors.energy(self.hierarchy.finest());
+            let energy = self.energy();
             if !(rho.is_finite() && energy.is_finite()) {
                 info.outcome = Outcome::NonFinite;
                 break;
@@ -266,7 +296,7 @@ impl<const D: usize> Solver<D> {
                 info.outcome = Outcome::Stalled;
                 break;
             }
-            let size = self.vectors.step(self.hierarchy.finest_mut(), rho / energy, scale);
+            let size = self.step(rho / energy, scale);
             info.iterations += 1;
             if !size.square.is_finite() {
                 info.outcome = Outcome::NonFinite;
@@ -319,13 +349,43 @@ impl<const D: usize> Solver<D> {
     /// Sets `r` to `b − A x`.
     fn true_residual(&mut self, task: &Task<'_, D>, scale: f64) -> Size {
         self.vectors.load_r(task.rhs, task.system.live, task.shared_rhs, self.hierarchy.finest());
+        self.subtract_product(scale)
+    }
+
+    /// `p·A p`.
+    fn energy(&mut self) -> f64 {
+        let network = self.vectors.energy(self.hierarchy.finest());
+        match self.composite.as_mut().filter(|_| self.has_bodies) {
+            None => network,
+            Some(composite) => network + composite.energy(&self.vectors.p),
+        }
+    }
+
+    /// `x += α p`, `r −= α A p`, after [`Self::energy`]; measures `r`.
+    fn step(&mut self, alpha: f64, scale: f64) -> Size {
+        if let Some(composite) = self.composite.as_mut().filter(|_| self.has_bodies) {
+            composite.step(alpha, &mut self.vectors.r);
+        }
+        self.vectors.step(self.hierarchy.finest_mut(), alpha, scale)
+    }
+
+    /// `r −= A x`; measures it.
+    fn subtract_product(&mut self, scale: f64) -> Size {
+        if let Some(composite) = self.composite.as_mut().filter(|_| self.has_bodies) {
+            self.vectors.settle_x();
+            let Vectors { x, r, .. } = &mut self.vectors;
+            composite.subtract_product(x, r);
+        }
         self.vectors.subtract_product(self.hierarchy.finest_mut(), scale)
     }
 
     /// Sets the finest `x` from the finest `b`; returns their product.
     fn apply_preconditioner(&mut self, kind: PreconditionerKind, sweeps: usize) -> f64 {
         match kind {
-            PreconditionerKind::Multigrid => self.hierarchy.cycle(sweeps.max(1)),
+            PreconditionerKind::Multigrid => match self.composite.as_mut().filter(|_| self.has_bodies) {
+                None => self.hierarchy.cycle(sweeps.max(1)),
+                Some(composite) => composite.cycle(&mut self.hierarchy, sweeps.max(1)),
+            },
             PreconditionerKind::Jacobi => self.hierarchy.finest_mut().divide_by_diagonal(),
             PreconditionerKind::IncompleteCholesky => self.incomplete.apply(self.hierarchy.finest_mut()),
             PreconditionerKind::BubblePalindrome => {

@@ -4,12 +4,13 @@
 //! at an edge, where links are either whole or lead to no unknown, have their own diagonal. Only blocks with partial
 //! links keep all of them.
 
+use crate::grid::masks::{self, Bits};
 use crate::grid::{SIDE, block_cells};
 use crate::math::power;
 
 use super::explicit::Explicit;
 use super::kernels::{Coefficients, ExactCoefficients};
-use super::layout::{Row, half_rows, split_index};
+use super::layout::{Row, half_rows, plane_rows, split_index};
 use super::parallel::{Cut, each_block};
 use super::source::Source;
 use super::topology::Topology;
@@ -35,6 +36,11 @@ pub(super) struct Stencil {
     diagonal: Vec<Row<f32>>,
     exact: Vec<Row<f64>>,
     links: Vec<Row<f32>>,
+    /// Which rows of each block hold an unknown, a bit each, red ones first.
+    rows: Vec<u64>,
+    /// Where each block's damping is kept, plus 1; 0 where sweeps are not damped.
+    damping_at: Vec<u32>,
+    damping: Vec<Row<f32>>,
     /// Which cells are unknowns, one bit each.
     pub live: Vec<u64>,
     /// Which cells are linked to another cell.
@@ -89,6 +95,24 @@ fn positive_bits(values: &[f32]) -> u64 {
     })
 }
 
+/// The rows of both colours that hold a cell of a mask.
+fn occupied_rows<const D: usize>(mask: &[u64]) -> u64 {
+    let (plane, half) = (plane_rows(D), half_rows(D));
+    let mut rows = 0;
+    for row in 0..2 * half {
+        let cells = (mask[row / 8] >> (row % 8 * 8)) & 0xff;
+        let (y, z) = (row % plane, row / plane);
+        let place = z / 2 * plane + y;
+        // Even lanes have the colour of y + z.
+        for (lanes, odd) in [(0x55, 0), (0xaa, 1)] {
+            if cells & lanes != 0 {
+                rows |= 1 << ((y + z + odd) % 2 * half + place);
+            }
+        }
+    }
+    rows
+}
+
 #[inline]
 fn bit(mask: &[u64], cell: usize) -> bool {
     mask[cell / 64] >> (cell % 64) & 1 != 0
@@ -111,6 +135,18 @@ impl Stencil {
         self.fill(topology, source, explicit, exact);
     }
 
+    /// Finds the unknowns alone: enough for a level that is not swept, but coarsened.
+    pub fn survey<const D: usize, S: Source<D>>(
+        &mut self,
+        topology: &Topology<D>,
+        source: &S,
+        explicit: &Explicit<D>,
+        constant: f32,
+    ) {
+        self.constant = constant;
+        self.find_unknowns(topology, source, explicit);
+    }
+
     /// Finds the uniform blocks, and the unknowns of the others.
     fn find_unknowns<const D: usize, S: Source<D>>(
         &mut self,
@@ -123,6 +159,11 @@ impl Stencil {
             mask.resize(blocks * words, 0);
             mask[..words].fill(0);
         }
+        self.rows.resize(blocks, 0);
+        self.rows[0] = 0;
+        self.damping_at.clear();
+        self.damping_at.resize(blocks, 0);
+        self.damping.clear();
         self.class.resize(blocks, EDGE);
         self.class[0] = EDGE;
         let constant = self.constant;
@@ -131,8 +172,9 @@ impl Stencil {
             Cut(&mut self.linked, words),
             Cut(&mut self.carried, words),
             Cut(&mut self.class, 1),
+            Cut(&mut self.rows, 1),
         );
-        each_block::<D, _>(parts, |block, (live, linked, carried, class)| {
+        each_block::<D, _>(parts, |block, (live, linked, carried, class, rows)| {
             let touched = explicit.has_contacts()
                 && (0..2).any(|colour| explicit.contacts_in(colour, block).next().is_some());
             let whole = |axis: usize| {
@@ -143,6 +185,7 @@ impl Stencil {
             };
             if !touched && constant > 0.0 && (0..D).all(whole) && all_equal(source.ground(block), 0.0) {
                 class[0] = UNIFORM;
+                rows[0] = u64::MAX >> (64 - 2 * half_rows(D));
                 for mask in [live, linked, carried] {
                     mask.fill(u64::MAX);
                 }
@@ -173,6 +216,7 @@ impl Stencil {
                     }
                 }
             }
+            rows[0] = occupied_rows::<D>(live);
         });
     }
 
@@ -183,27 +227,31 @@ impl Stencil {
             if class[0] == UNIFORM {
                 return;
             }
-            let mask = |block: usize| &live[block * words..(block + 1) * words];
+            let mask = |block: usize| -> Bits {
+                let mut bits = masks::NONE;
+                bits[..words].copy_from_slice(&live[block * words..(block + 1) * words]);
+                bits
+            };
             let here = mask(block);
-            let fits = |link: f32, a: bool, b: bool| link == constant || (link == 0.0 && !(a && b));
+            let fits = |link: f32, joins: bool| link == constant || (link == 0.0 && !joins);
             let plain = (0..D).all(|axis| {
                 let stride = power(SIDE, axis);
                 let [low, high] = topology.beside(block)[axis].map(|b| b as usize);
+                let below = masks::beside::<D>(&here, axis, false, &mask(low));
                 let links = source.link(axis, block);
-                let inside = links.chunks_exact(8).enumerate().all(|(row, links)| {
-                    all_equal(links, constant)
-                        || links.iter().enumerate().all(|(lane, &link)| {
-                            let cell = row * 8 + lane;
-                            (cell / stride).is_multiple_of(SIDE)
-                                || fits(link, bit(here, cell), bit(here, cell - stride))
-                        })
-                });
-                inside
-                    && low_face::<D>(axis).all(|cell| {
-                        let far = cell + 7 * stride;
-                        fits(links[cell], bit(here, cell), bit(mask(low), far))
-                            && fits(source.link(axis, high)[cell], bit(here, far), bit(mask(high), cell))
-                    })
+                let beyond = mask(high);
+                links.as_chunks::<8>().0.iter().enumerate().all(|(row, links)| {
+                    let joins = ((here[row / 8] & below[row / 8]) >> (row % 8 * 8)) as u8;
+                    let (mut whole, mut none) = (0u8, 0u8);
+                    for (lane, &link) in links.iter().enumerate() {
+                        whole |= u8::from(link == constant) << lane;
+                        none |= u8::from(link == 0.0) << lane;
+                    }
+                    whole | none & !joins == u8::MAX
+                }) && low_face::<D>(axis).all(|cell| {
+                    let joins = bit(&here, cell + 7 * stride) && bit(&beyond, cell);
+                    fits(source.link(axis, high)[cell], joins)
+                })
             });
             class[0] = if plain { EDGE } else { GENERAL };
         });
@@ -334,7 +382,52 @@ impl Stencil {
             links: self.links_of::<D>(block, colour),
             inverse: &self.inverse[start..start + half],
             diagonal: &self.diagonal[start..start + half],
+            damping: match self.damping_at[block] as usize {
+                0 => None,
+                slot => Some(&self.damping[(2 * slot - 2 + colour) * half..(2 * slot - 1 + colour) * half]),
+            },
+            rows: self.rows_of::<D>(block, colour),
         }
+    }
+
+    /// The rows of a block that hold an unknown, a bit each, red ones first.
+    #[inline]
+    pub fn rows(&self, block: usize) -> u64 {
+        self.rows[block]
+    }
+
+    /// Those of one colour.
+    #[inline]
+    pub fn rows_of<const D: usize>(&self, block: usize, colour: usize) -> u32 {
+        let half = half_rows(D);
+        (self.rows[block] >> (colour * half)) as u32 & (u32::MAX >> (32 - half))
+    }
+
+    /// Whether some rows of a block are never touched.
+    pub fn has_gaps<const D: usize>(&self, block: usize) -> bool {
+        self.rows[block] != u64::MAX >> (64 - 2 * half_rows(D))
+    }
+
+    /// Makes sweeps move a cell only part of the way.
+    pub fn damp<const D: usize>(&mut self, block: usize, colour: usize, place: usize, share: f32) {
+        let rows = 2 * half_rows(D);
+        if self.damping_at[block] == 0 {
+            self.damping_at[block] = (self.damping.len() / rows) as u32 + 1;
+            let len = self.damping.len() + rows;
+            self.damping.resize(len, [1.0; 8]);
+        }
+        let start = (self.damping_at[block] as usize - 1) * rows + colour * half_rows(D);
+        self.damping[start + place / 8][place % 8] = share;
+    }
+
+    /// Blocks in which sweeps are damped.
+    pub fn damped(&self) -> impl Iterator<Item = usize> + '_ {
+        self.damping_at.iter().enumerate().filter(|(_, at)| **at != 0).map(|(block, _)| block)
+    }
+
+    /// The diagonal of a cell, given by its place among those of its colour.
+    pub fn diagonal_at<const D: usize>(&self, block: usize, colour: usize, place: usize) -> f32 {
+        self.of::<D>(block, colour).diagonal[place / 8][place % 8]
     }
 
     /// Coefficients of one colour of a block, for the operator.
@@ -346,6 +439,7 @@ impl Stencil {
             constant: f64::from(self.constant),
             links: self.links_of::<D>(block, colour),
             diagonal: &self.exact[start..start + half],
+            rows: self.rows_of::<D>(block, colour),
         }
     }
 
@@ -380,6 +474,9 @@ impl Stencil {
             + (self.owners.capacity() + self.link_owners.capacity()) * 4
             + self.class.capacity()
             + (self.inverse.capacity() + self.diagonal.capacity() + self.links.capacity()) * 32
+            + self.rows.capacity() * 8
+            + self.damping_at.capacity() * 4
+            + self.damping.capacity() * 32
             + self.exact.capacity() * 64
             + (self.live.capacity() + self.linked.capacity() + self.carried.capacity()) * 8
     }

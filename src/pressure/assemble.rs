@@ -5,7 +5,7 @@ use crate::grid::{
     Blocks, Field, Halo, SIDE, block_cells, for_each_block_collecting, halo_cells, load_halo, masks,
 };
 use crate::linear::SharedLink;
-use crate::math::{Real, power, unflatten};
+use crate::math::{Real, Side, power, unflatten};
 use crate::regions::Tiling;
 
 use super::Projection;
@@ -104,8 +104,8 @@ pub(super) fn wall_velocity<const D: usize>(
     face_velocity(problem.blocks, problem.walls, slot, cell, axis, problem.time)
 }
 
-/// Fills links, grounds and right-hand side of every block that holds an unknown. Inside `tiles` nothing is solved for,
-/// and only the links are wanted.
+/// Fills links, grounds and right-hand side of every block that holds an unknown. Inside `tiles` nothing is solved for:
+/// no links lead there.
 pub(super) fn assemble<const D: usize>(
     problem: &Problem<'_, D>,
     velocity: &[Field<f32>; D],
@@ -128,7 +128,6 @@ pub(super) fn assemble<const D: usize>(
         (to.link.each_mut().map(Field::parts), to.ground.parts(), to.ground_area.parts(), to.rhs.parts());
     // Blocks without unknowns are cleared: neighbours read their links.
     let live = &to.live_flag;
-    let masses = Masses::new(&problem.roles);
     let corrects = problem.roles.outflow.iter().any(|&outflow| outflow != 0.0);
     let slots = problem.blocks.slots();
     for_each_block_collecting(slots, parts, &mut to.shores, |slot, (mut link, ground, area, rhs), shore| {
@@ -137,14 +136,8 @@ pub(super) fn assemble<const D: usize>(
         if nodes > 0 && problem.boundary.nearness(slot) == Nearness::Moving {
             sweep_air(problem, label, slot, shore);
         }
-        if !live[slot] {
+        if !live[slot] || tiles.is_some_and(|tiles| *tiles.inside(slot) == masks::all(D)) {
             link.iter_mut().for_each(|link| link.fill(0.0));
-            rhs.fill(0.0);
-            return;
-        }
-        if tiles.is_some_and(|tiles| *tiles.inside(slot) == masks::all(D)) {
-            let part = if label.block(slot)[0] == Label::Liquid { Part::Liquid } else { Part::Gas };
-            link.iter_mut().for_each(|link| link.fill(1.0 / masses.within(part)));
             rhs.fill(0.0);
             return;
         }
@@ -155,8 +148,31 @@ pub(super) fn assemble<const D: usize>(
             slot,
             &mut Rows { link: &mut link, ground, area, rhs, shore, corrects },
         );
+        if let Some(tiles) = tiles {
+            leave_out(tiles, problem.blocks, slot, &mut link, rhs);
+        }
     });
+    let is_outside = |slot: usize| tiles.is_none_or(|tiles| *tiles.inside(slot) != masks::all(D));
+    to.outside.refill(problem.blocks.slots(), |slot| live[slot] && is_outside(slot));
     gather_bubbles(problem, to);
+}
+
+/// Cuts the links of a block that lead into tiles or through them, and clears the rows of cells inside.
+fn leave_out<const D: usize>(
+    tiles: &Tiling<D>,
+    blocks: &Blocks<D>,
+    slot: usize,
+    link: &mut [&mut [f32]; D],
+    rhs: &mut [f64],
+) {
+    let inside = tiles.inside(slot);
+    for (axis, link) in link.iter_mut().enumerate() {
+        let below = blocks.beside(slot, axis, Side::Low) as usize;
+        let beside = masks::beside::<D>(inside, axis, false, tiles.inside(below));
+        let cut = std::array::from_fn(|word| inside[word] | beside[word]);
+        masks::each(&cut).for_each(|local| link[local] = 0.0);
+    }
+    masks::each(inside).for_each(|local| rhs[local] = 0.0);
 }
 
 /// Brings the bubbles' rows together.

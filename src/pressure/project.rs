@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::geometry::{Label, Settled};
 use crate::grid::{CHUNKS, Field, Slots, block_cells};
 use crate::linear::{
-    CompositeSolver, Materials, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System,
+    Bodies, Fluids, Materials, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System,
 };
 use crate::liquid::FaceMask;
 use crate::math::Real;
@@ -47,8 +47,9 @@ pub struct Projection<const D: usize> {
     pub(super) shores: Box<[Shore; CHUNKS]>,
     /// Tiles of liquid that move as a whole, laid out for the next projection; none if all cells are on their own.
     pub tiling: Option<Box<Tiling<D>>>,
+    /// Blocks that hold unknowns outside of tiles.
+    pub(super) outside: Slots,
     solver: Solver<D>,
-    composite: Option<Box<CompositeSolver<D>>>,
 }
 
 /// What a projection took.
@@ -96,8 +97,8 @@ impl<const D: usize> Projection<D> {
             shared_links: Vec::new(),
             shores: Box::new(std::array::from_fn(|_| Shore::default())),
             tiling: None,
+            outside: Slots::default(),
             solver: Solver::new(),
-            composite: None,
         }
     }
 
@@ -105,13 +106,18 @@ impl<const D: usize> Projection<D> {
     pub fn system<'a>(&'a self, blocks: &'a crate::grid::Blocks<D>) -> System<'a, D> {
         System {
             blocks,
-            live: &self.live,
+            live: &self.outside,
             link: &self.link,
             ground: &self.ground,
             ground_area: &self.ground_area,
             shared: &self.shared,
             materials: materials(&self.gas, self.air_mass),
         }
+    }
+
+    /// What moved as a whole in that system.
+    pub fn bodies(&self) -> Option<Bodies<'_>> {
+        self.tiling.as_ref().map(|tiling| tiling.bodies(&self.live, fluids(&self.gas, self.air_mass)))
     }
 
     /// Whether the last projection found a pressure for a cell.
@@ -132,20 +138,15 @@ impl<const D: usize> Projection<D> {
         params: &SolverParams,
         repeats: usize,
     ) -> (SolveInfo, Field<f64>, Vec<f64>) {
-        let (mut solver, mut composite) = (Solver::new(), CompositeSolver::new());
+        let mut solver = Solver::new();
         let params = SolverParams { warm_start: false, ..*params };
         let (mut rhs, mut q) = (self.rhs.clone(), self.q.clone());
         let (mut shared_rhs, mut shared_q) = (self.shared_rhs.clone(), self.shared_q.clone());
         let mut accounts: Vec<SolveInfo> = (0..=repeats)
             .map(|_| {
-                let system = self.system(blocks);
+                let (system, bodies) = (self.system(blocks), self.bodies());
                 let (b, c) = (&mut shared_rhs, &mut shared_q);
-                match &self.tiling {
-                    None => solver.solve(&system, &mut rhs, &mut q, b, c, &params, None),
-                    Some(tiling) => {
-                        composite.solve(&system, &tiling.bodies(), &mut rhs, &mut q, b, c, &params, None)
-                    }
-                }
+                solver.solve(&system, bodies.as_ref(), &mut rhs, &mut q, b, c, &params, None)
             })
             .collect();
         if accounts.len() > 1 {
@@ -182,7 +183,6 @@ impl<const D: usize> Projection<D> {
             + self.q.bytes()
             + self.gas.bytes()
             + self.solver.bytes()
-            + self.composite.as_ref().map_or(0, |composite| composite.bytes())
     }
 }
 
@@ -265,21 +265,21 @@ fn solve<const D: usize>(
     projection: &mut Projection<D>,
     stop: Option<&AtomicBool>,
 ) -> SolveInfo {
-    let Projection { live, link, ground, ground_area, shared, rhs, q, shared_rhs, shared_q, .. } = projection;
+    let Projection { outside, link, ground, ground_area, shared, rhs, q, shared_rhs, shared_q, .. } =
+        projection;
     let materials = materials(&projection.gas, projection.air_mass);
-    let system = System { blocks: problem.blocks, live, link, ground, ground_area, shared, materials };
-    match tiling {
-        None => projection.solver.solve(&system, rhs, q, shared_rhs, shared_q, params, stop),
-        Some(tiling) => projection.composite.get_or_insert_default().solve(
-            &system,
-            &tiling.bodies(),
-            rhs,
-            q,
-            shared_rhs,
-            shared_q,
-            params,
-            stop,
-        ),
+    let system =
+        System { blocks: problem.blocks, live: outside, link, ground, ground_area, shared, materials };
+    let fluids = fluids(&projection.gas, projection.air_mass);
+    let bodies = tiling.map(|tiling| tiling.bodies(&projection.live, fluids));
+    projection.solver.solve(&system, bodies.as_ref(), rhs, q, shared_rhs, shared_q, params, stop)
+}
+
+/// What tiles are made of.
+fn fluids(gas: &Field<bool>, air_mass: f32) -> Fluids<'_> {
+    match air_mass > 0.0 {
+        true => Fluids { second: Some(gas), whole: [1.0, 1.0 / air_mass] },
+        false => Fluids { second: None, whole: [1.0; 2] },
     }
 }
 

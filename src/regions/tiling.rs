@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::geometry::{Boundary, Label};
 use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, CellSet, Field, Slots};
-use crate::linear::{Bodies, Body, BodyFace, Moments};
+use crate::linear::{Bodies, Body, BodyFace, Fluids, Moments};
 
 use super::bands::Bands;
 use super::boxes::{TileSize, boxes};
@@ -207,9 +207,10 @@ impl<const D: usize> Tiling<D> {
         self.pieces.iter().for_each(|piece| each(piece.slot as usize, &piece.bits));
     }
 
-    /// The tiles as bodies.
-    pub fn bodies(&self) -> Bodies<'_> {
-        Bodies { inside: &self.inside, list: &self.bodies, faces: &self.faces, width: self.width }
+    /// The tiles as bodies, of which `live` are all blocks and `fluids` what they are made of.
+    pub fn bodies<'a>(&'a self, live: &'a Slots, fluids: Fluids<'a>) -> Bodies<'a> {
+        let Tiling { inside, bodies, faces, width, .. } = self;
+        Bodies { inside, list: bodies, faces, width: *width, live, fluids }
     }
 
     /// How many cells lie in tiles.

@@ -146,9 +146,9 @@ impl<const D: usize> Solver<D> for Simulation<D> {
         }
         let (info, solution, shared) = self.solve_again(self.params.preconditioner, REPEATS);
         let system = projection.system(self.blocks());
-        let assembled = match &projection.tiling {
+        let assembled = match &projection.bodies() {
             None => assemble(&system),
-            Some(tiling) => assemble_with_bodies(&system, &tiling.bodies()),
+            Some(bodies) => assemble_with_bodies(&system, bodies),
         };
         let mut entries = Vec::with_capacity(assembled.matrix.nnz() / 2 + assembled.cells.len());
         for (row, columns) in assembled.matrix.outer_iterator().enumerate() {

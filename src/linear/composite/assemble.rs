@@ -4,37 +4,21 @@ use std::collections::HashMap;
 
 use sprs::TriMat;
 
-use crate::grid::block_cells;
-
 use super::super::assemble::{Assembled, assemble};
 use super::super::system::System;
 use super::body::{Bodies, BodyFace, Moments};
 
-/// Writes out `L + Σ JᵀKJ`: rows as [`assemble`] has them, those inside bodies left out. Every body makes a dense block of
-/// the cells around it, so this is for small systems.
+/// Writes out `L + Σ JᵀKJ`, rows as [`assemble`] has them. Every body makes a dense block of the cells around it, so this
+/// is for small systems.
 pub fn assemble_with_bodies<const D: usize>(system: &System<'_, D>, bodies: &Bodies<'_>) -> Assembled {
-    let full = assemble(system);
-    let cells = block_cells(D);
-    let inside = |cell: u32| {
-        let (slot, local) = (cell as usize / cells, cell as usize % cells);
-        bodies.inside[slot][local / 64] >> (local % 64) & 1 == 1
-    };
-    let size = full.matrix.rows();
-    let kept: Vec<usize> =
-        (0..size).filter(|&row| full.cells.get(row).is_none_or(|&cell| !inside(cell))).collect();
-    let mut new_row = vec![usize::MAX; size];
-    kept.iter().enumerate().for_each(|(new, &old)| new_row[old] = new);
-    let mut matrix = TriMat::new((kept.len(), kept.len()));
-    for (&value, (row, column)) in full.matrix.iter() {
-        match (new_row[row], new_row[column]) {
-            (usize::MAX, _) => {}
-            // A face of a body: its link is no part of the network.
-            (new, usize::MAX) => matrix.add_triplet(new, new, value),
-            (new, other) => matrix.add_triplet(new, other, value),
-        }
+    let network = assemble(system);
+    let size = network.matrix.rows();
+    let mut matrix = TriMat::new((size, size));
+    for (&value, (row, column)) in network.matrix.iter() {
+        matrix.add_triplet(row, column, value);
     }
     let rows: HashMap<u32, usize> =
-        full.cells.iter().enumerate().map(|(row, &cell)| (cell, new_row[row])).collect();
+        network.cells.iter().enumerate().map(|(row, &cell)| (cell, row)).collect();
     let row_of = |face: &BodyFace| rows[&face.cell];
     for body in bodies.list {
         let faces: Vec<(usize, Moments)> = (0..D)
@@ -58,8 +42,7 @@ pub fn assemble_with_bodies<const D: usize>(system: &System<'_, D>, bodies: &Bod
             }
         }
     }
-    let cells = full.cells.iter().copied().filter(|&cell| !inside(cell)).collect();
-    Assembled { matrix: symmetric(&matrix.to_csr()), cells }
+    Assembled { matrix: symmetric(&matrix.to_csr()), cells: network.cells }
 }
 
 /// Makes a matrix that is symmetric but for rounding symmetric to the last bit.

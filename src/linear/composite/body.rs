@@ -1,6 +1,6 @@
 //! Bodies as a solve sees them.
 
-use crate::grid::Field;
+use crate::grid::{Field, Slots};
 
 /// One number per axis and affine basis function (1, x, y, z): the forces on a body, or its velocity field. In 2D the last
 /// axis and the last function are unused.
@@ -162,6 +162,35 @@ pub struct Bodies<'a> {
     pub faces: &'a [BodyFace],
     /// Width of the largest body, in cells: decides how many levels know bodies.
     pub width: usize,
+    /// Blocks that hold an unknown or part of a body: those of the system are among them, in the same order.
+    pub live: &'a Slots,
+    /// What bodies are made of.
+    pub fluids: Fluids<'a>,
+}
+
+/// The fluids of a system.
+#[derive(Clone, Copy)]
+pub struct Fluids<'a> {
+    /// Which cells are of the second one, if there are two.
+    pub second: Option<&'a Field<bool>>,
+    /// A whole link inside each.
+    pub whole: [f32; 2],
+}
+
+impl Fluids<'_> {
+    /// The fluid of a cell, 0 or 1.
+    #[inline]
+    pub(super) fn of(&self, slot: usize, local: usize) -> usize {
+        self.second.is_some_and(|second| second.block(slot)[local]) as usize
+    }
+
+    /// Whether all cells of a block are of the same fluid.
+    pub(super) fn is_one(&self, slot: usize) -> bool {
+        self.second.is_none_or(|second| {
+            let cells = second.block(slot);
+            cells.iter().all(|&cell| cell == cells[0])
+        })
+    }
 }
 
 #[cfg(test)]

@@ -1,35 +1,29 @@
-//! Parts of the network without ground: there the right-hand side must sum to zero, and `x` is known up to a constant.
+//! Parts of the network without ground.
 //!
 //! Bodies do not connect: a field without divergence has no net flow through any closed surface, so every part of the
 //! network around and inside of bodies has a null vector of its own.
 
-use super::list::List;
-use super::surfaces::SharedTerms;
+use crate::grid::block_cells;
+use crate::math::power;
 
-/// The component of every node, where that matters.
+use super::super::layout::{Node, Place};
+use super::super::level::Level;
+use super::super::source::Source;
+use super::super::stencil::mask_words;
+
+/// The components of one level's network.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Components {
-    /// Per node, from 1; 0 where the component has a ground. Empty if all have.
-    of: Vec<u32>,
-    of_shared: Vec<u32>,
-    count: usize,
-    sums: Vec<[f64; 2]>,
+    /// Per node, cells in natural order first: another node of its component.
     set: Vec<u32>,
+    /// Numbers of the components without ground, from 1, by their first node.
+    number: Vec<u32>,
+    has_ground: Vec<bool>,
+    /// How many have none.
+    pub count: usize,
 }
 
 impl Components {
-    /// All components have a ground.
-    pub fn clear(&mut self) {
-        self.of.clear();
-        self.of_shared.clear();
-        self.count = 0;
-    }
-
-    /// How many have none.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
     fn root(&mut self, mut node: usize) -> usize {
         while self.set[node] as usize != node {
             self.set[node] = self.set[self.set[node] as usize];
@@ -43,89 +37,93 @@ impl Components {
         self.set[a.max(b)] = a.min(b) as u32;
     }
 
-    /// Finds the components of a network.
-    pub fn find<const D: usize>(&mut self, list: &List, shared: &SharedTerms) {
-        let len = list.len();
+    /// Finds those of a level whose cell coefficients are in `source`.
+    pub fn find<const D: usize, S: Source<D>>(&mut self, level: &Level<D>, source: &S) {
+        let (cells, words) = (block_cells(D), mask_words(D));
+        let first_explicit = level.topology.len() * cells;
+        let len = first_explicit + level.explicit.count;
         self.set.clear();
-        self.set.extend(0..(len + shared.inverse.len()) as u32);
-        for node in 0..list.black {
-            for k in 0..2 * D {
-                if list.near(node, k) != 0 {
-                    self.join(node, list.near(node, k) as usize + list.black);
+        self.set.extend(0..len as u32);
+        for block in 1..level.topology.len() {
+            for axis in 0..D {
+                let stride = power(8, axis);
+                let below = level.topology.beside(block)[axis][0] as usize;
+                for (local, _) in source.link(axis, block).iter().enumerate().filter(|(_, link)| **link > 0.0)
+                {
+                    let other = match local / stride % 8 {
+                        0 => below * cells + local + 7 * stride,
+                        _ => block * cells + local - stride,
+                    };
+                    self.join(block * cells + local, other);
                 }
             }
         }
-        for index in 0..shared.inverse.len() {
-            for &(node, _) in shared.of(index) {
-                self.join(len + index, node as usize);
+        let place = |node: Node| match node.place() {
+            Place::Cell { .. } => {
+                let (block, local) = node.block_and_local::<D>();
+                block * cells + local
             }
-        }
-        let mut has_ground = vec![false; self.set.len()];
-        for node in 0..len {
-            if list.rest(node).is_some_and(|rest| rest.ground > 0.0) {
-                let root = self.root(node);
-                has_ground[root] = true;
-            }
-        }
-        let mut number = vec![0u32; self.set.len()];
-        self.of.clear();
-        self.of.resize(len, 0);
-        self.count = 0;
-        for node in 0..len {
-            if list.exact[node] <= 0.0 {
-                continue;
-            }
-            let root = self.root(node);
-            if has_ground[root] {
-                continue;
-            }
-            if number[root] == 0 {
-                self.count += 1;
-                number[root] = self.count as u32;
-            }
-            self.of[node] = number[root];
-        }
-        self.of_shared.clear();
-        for index in 0..shared.inverse.len() {
-            let root = self.root(len + index);
-            self.of_shared.push(number[root]);
-        }
-    }
-
-    /// Takes the same from every cell of a component, so that its right-hand side sums to zero. A shared node counts as
-    /// `weight` cells.
-    pub fn balance(&mut self, rhs: &mut [f64], shared: &mut [f64], weight: impl Fn(usize) -> f64) {
-        self.sums.clear();
-        self.sums.resize(self.count + 1, [0.0; 2]);
-        for (&component, &b) in self.of.iter().zip(&*rhs) {
-            let sum = &mut self.sums[component as usize];
-            *sum = [sum[0] + b, sum[1] + 1.0];
-        }
-        for (index, (&component, &b)) in self.of_shared.iter().zip(&*shared).enumerate() {
-            let sum = &mut self.sums[component as usize];
-            *sum = [sum[0] + b, sum[1] + weight(index)];
-        }
-        let mean = |component: u32| match component {
-            0 => 0.0,
-            component => self.sums[component as usize][0] / self.sums[component as usize][1],
+            Place::Explicit(index) => first_explicit + index,
         };
-        for (&component, b) in self.of.iter().zip(rhs) {
-            *b -= mean(component);
+        for node in 0..level.explicit.count {
+            for (to, link, _) in level.explicit.links(node) {
+                if link > 0.0 {
+                    self.join(first_explicit + node, place(to));
+                }
+            }
         }
-        for (index, (&component, b)) in self.of_shared.iter().zip(shared).enumerate() {
-            *b -= mean(component) * weight(index);
+        self.has_ground.clear();
+        self.has_ground.resize(len, false);
+        for block in 1..level.topology.len() {
+            for (local, _) in source.ground(block).iter().enumerate().filter(|(_, ground)| **ground > 0.0) {
+                let root = self.root(block * cells + local);
+                self.has_ground[root] = true;
+            }
+        }
+        for (node, _) in level.explicit.ground.iter().enumerate().filter(|(_, ground)| **ground > 0.0) {
+            let root = self.root(first_explicit + node);
+            self.has_ground[root] = true;
+        }
+        self.number.clear();
+        self.number.resize(len, 0);
+        self.count = 0;
+        let is_unknown = |node: usize| match node.checked_sub(first_explicit) {
+            Some(index) => level.explicit.diagonal[index] > 0.0,
+            None => {
+                let (block, local) = (node / cells, node % cells);
+                level.stencil.live[block * words + local / 64] >> (local % 64) & 1 == 1
+            }
+        };
+        for node in (0..len).filter(|&node| is_unknown(node)) {
+            let root = self.root(node);
+            if !self.has_ground[root] && self.number[root] == 0 {
+                self.count += 1;
+                self.number[root] = self.count as u32;
+            }
         }
     }
 
-    /// Makes the mean of `x` vanish over every component.
-    pub fn center(&mut self, x: &mut [f64]) {
-        if self.count == 0 {
-            return;
+    /// Sets the level's `x` to the number of each node's component; 0 where there is a ground.
+    pub fn write<const D: usize>(&mut self, level: &mut Level<D>) {
+        let cells = block_cells(D);
+        level.x.iter_mut().for_each(|x| x.fill([0.0; 8]));
+        for node in cells..level.topology.len() * cells {
+            let root = self.root(node);
+            let number = self.number[root];
+            if number != 0
+                && let Place::Cell { colour, index } = Node::cell::<D>(node / cells, node % cells).place()
+            {
+                level.x[colour].as_flattened_mut()[index] = number as f32;
+            }
         }
-        let mut none = Vec::new();
-        self.sums.clear();
-        self.sums.resize(self.count + 1, [0.0; 2]);
-        self.of_shared.clear();
-        self.balance(x, &mut none, |_| 0.0);
+        for index in 0..level.explicit.count {
+            let root = self.root(level.topology.len() * cells + index);
+            level.explicit.x[index] = self.number[root] as f32;
+        }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        (self.set.capacity() + self.number.capacity()) * 4 + self.has_ground.capacity()
     }
 }

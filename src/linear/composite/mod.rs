@@ -4,22 +4,21 @@
 //! body the response `K_b` of its few degrees of freedom to the pressures around it. Cells inside bodies are no unknowns.
 //!
 //! * [`Body`], [`BodyFace`], [`Response`]: what a solve is told about bodies.
-//! * `list`: the cells left over lie in thin sheets, so they are listed one by one, with their neighbours, red ones first.
-//! * `product`: sweeps over lists; `surfaces`: what bodies add to them.
-//! * `coarse`, `cycle`: the preconditioner. Levels whose cells are smaller than half a body carry listed cells and bodies;
-//!   deeper ones are those of the network with all cells, bodies forgotten.
-//! * [`CompositeSolver`]: conjugate gradients in f64.
+//! * `rows`, `surfaces`: the bodies' part of products and sweeps, on the finest level and on coarser ones.
+//! * `filled`: the network as it would be without bodies; its coarse levels know what the deep interior is like.
+//! * `bridge`: from the coarsest level that knows bodies to the levels of that network.
+//! * `composite`: the preconditioner. Levels whose cells are smaller than half a body carry bodies; deeper ones do not.
 
 mod assemble;
 mod body;
-mod coarse;
+mod bridge;
 mod components;
-mod cycle;
-mod list;
-mod product;
-mod solver;
+#[allow(clippy::module_inception)]
+mod composite;
+mod filled;
+mod rows;
 mod surfaces;
 
 pub use assemble::assemble_with_bodies;
-pub use body::{Bodies, Body, BodyFace, Moments, Response};
-pub use solver::CompositeSolver;
+pub use body::{Bodies, Body, BodyFace, Fluids, Moments, Response};
+pub(super) use composite::Composite;

@@ -1,274 +1,364 @@
-//! Products with the bodies and with the shared nodes.
+//! Products with the bodies on coarse levels.
+//!
+//! Cells are named by where `b` and the vectors of a solve keep them (both colours of a block together), explicit nodes
+//! come after the last block.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use crate::grid::Scatter;
+use crate::grid::{Scatter, block_cells};
 
-use super::body::{Body, BodyFace};
-use super::product::Number;
+use super::super::layout::{Node, Place};
+use super::super::level::Level;
+use super::body::Body;
+use super::rows::RowSurfaces;
 
-/// Part of a body's surface that belongs to one node.
-pub(super) trait Patch: Copy + Send + Sync {
-    /// The node.
-    fn node(&self) -> usize;
-    /// Twice its signed faces, and twice their first moments.
-    fn twice(&self) -> [f32; 4];
+/// What bodies add to a level.
+pub(super) trait Term<const D: usize> {
+    /// Marks the blocks whose right-hand side bodies change, and damps the sweeps of nodes that bodies hold more strongly
+    /// than the network does: see [`share_of`].
+    fn prepare(&self, bodies: &[Body], level: &mut Level<D>);
+
+    /// Remembers the right-hand side as it is without bodies.
+    fn take_base(&mut self, level: &Level<D>);
+
+    /// Takes the bodies as the level's `x` would have them move: `b − JᵀKJ x` becomes the right-hand side.
+    fn freeze(&mut self, bodies: &[Body], level: &mut Level<D>);
+
+    /// Puts back what [`Self::take_base`] saw.
+    fn restore(&self, level: &mut Level<D>);
 }
 
-/// One face: a patch of the finest level.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Face {
-    node: u32,
-    twice: [i8; 4],
+/// How far a sweep may move a node that has a diagonal entry, and bodies whose term is at most `bound` there. With bodies
+/// taken as they are, a sweep and its mirror image converge together if `D + 2S − B` is positive, with `D` the diagonal,
+/// `S` what is added to it, and `B` the bodies' term.
+pub(super) fn share_of(diagonal: f32, bound: f32) -> f32 {
+    const MARGIN: f32 = 1.05;
+    let shift = (0.5 * (MARGIN * bound - diagonal)).max(0.0);
+    if shift > 0.0 { diagonal / (diagonal + shift) } else { 1.0 }
 }
 
-impl Face {
-    /// A face of a body beside a node.
-    pub fn new(node: u32, face: &BodyFace) -> Self {
-        let [x, y, z] = face.twice;
-        let sign = if face.ahead { 1 } else { -1 };
-        Face { node, twice: [2 * sign, sign * x, sign * y, sign * z] }
-    }
-}
-
-impl Patch for Face {
-    #[inline(always)]
-    fn node(&self) -> usize {
-        self.node as usize
-    }
-
-    #[inline(always)]
-    fn twice(&self) -> [f32; 4] {
-        self.twice.map(f32::from)
-    }
-}
-
-/// Several faces of one coarse node.
+/// Several faces of one body, beside one node.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Faces {
-    pub node: u32,
-    pub twice: [f32; 4],
-}
-
-impl Patch for Faces {
-    #[inline(always)]
-    fn node(&self) -> usize {
-        self.node as usize
-    }
-
-    #[inline(always)]
-    fn twice(&self) -> [f32; 4] {
-        self.twice
-    }
+struct Patch {
+    node: u32,
+    /// How many.
+    faces: f32,
+    /// Twice their signed number, and twice their first moments.
+    twice: [f32; 4],
 }
 
 /// A patch as its node sees it.
 #[derive(Clone, Copy, Debug)]
-struct Contact<P> {
-    patch: P,
+struct Contact {
+    twice: [f32; 4],
     /// Whose velocity counts there: three times the body, and the axis.
     field: u32,
 }
 
 /// The bodies' surfaces on one level: by body, to sum up the forces on each, and by node, to hand out their velocities.
-#[derive(Clone, Debug)]
-pub(super) struct Surfaces<P> {
-    pub patches: Vec<P>,
+#[derive(Clone, Debug, Default)]
+pub(super) struct Surfaces {
+    patches: Vec<Patch>,
     /// Per body: where its patches across each axis start, and where the last ones end.
-    pub start: Vec<[u32; 4]>,
-    contacts: Vec<Contact<P>>,
-    /// Where the contacts of each `SHELF` nodes end.
-    shelves: Vec<u32>,
+    start: Vec<[u32; 4]>,
+    /// The nodes beside bodies, in ascending order, and where their contacts start.
+    nodes: Vec<u32>,
+    contact_start: Vec<u32>,
+    contacts: Vec<Contact>,
+    /// Right-hand side of those nodes without the bodies.
+    base: Vec<f32>,
+    /// Per such node: the sum of `λ_b` over the faces of bodies it stands for.
+    bound: Vec<f32>,
+    /// Nodes of the level that are cells, whether unknowns or not.
+    cells: usize,
+    /// Working memory: where a node's next contact goes.
+    place: Vec<u32>,
+    velocities: Velocities<f32>,
 }
-
-/// Nodes whose contacts are kept together; so every thread has its own nodes.
-const SHELF: usize = 2048;
 
 /// Velocities of bodies, per axis: `(1, x, y, z)` coefficients.
 pub(super) type Velocities<T> = Vec<[T; 4]>;
 
-impl<P> Default for Surfaces<P> {
-    fn default() -> Self {
-        Surfaces { patches: Vec::new(), start: Vec::new(), contacts: Vec::new(), shelves: Vec::new() }
+/// Nodes that a thread takes at a time.
+const GRAIN: usize = 2048;
+
+/// Where vectors keep a node.
+pub(super) fn place_of<const D: usize>(node: Node, cells: usize) -> usize {
+    match node.place() {
+        Place::Cell { .. } => super::super::explicit::paired_index::<D>(node),
+        Place::Explicit(index) => cells + index,
     }
 }
 
-impl<P: Patch> Surfaces<P> {
-    /// Once the patches are there: sorts them by the nodes they belong to, of which there are `nodes`.
-    pub fn shelve<const D: usize>(&mut self, nodes: usize) {
-        let count = nodes.div_ceil(SHELF);
-        let Surfaces { patches, start, contacts, shelves } = self;
-        shelves.clear();
-        shelves.resize(count + 1, 0);
+/// The inverse of [`place_of`].
+pub(super) fn node_at<const D: usize>(place: usize, cells: usize) -> Node {
+    if place >= cells {
+        return Node::explicit(place - cells);
+    }
+    let (block, colour, rest) = taken_apart::<D>(place);
+    Node((colour << 30 | (block * block_cells(D) / 2 + rest)) as u32)
+}
+
+/// Block, colour, and place among the cells of that colour.
+#[inline(always)]
+fn taken_apart<const D: usize>(place: usize) -> (usize, usize, usize) {
+    let half = const { block_cells(D) / 2 };
+    (place / (2 * half), place / half % 2, place % half)
+}
+
+/// What a level of surfaces can be joined from.
+pub(super) trait Joined<const D: usize>: Sync {
+    /// Calls `each(node, number, twice number and moments)` for the faces of a body across an axis.
+    fn each_patch(&self, body: usize, axis: usize, each: impl FnMut(usize, f32, [f32; 4]));
+    /// How many bodies.
+    fn bodies(&self) -> usize;
+}
+
+impl<const D: usize> Joined<D> for RowSurfaces {
+    fn each_patch(&self, body: usize, axis: usize, mut each: impl FnMut(usize, f32, [f32; 4])) {
+        self.each_face::<D>(&self.start[body], axis, |node, [x, y, z], sign| {
+            each(node, 1.0, [2.0, x, y, z].map(|value| sign * value));
+        });
+    }
+    fn bodies(&self) -> usize {
+        self.start.len()
+    }
+}
+
+impl<const D: usize> Joined<D> for Surfaces {
+    fn each_patch(&self, body: usize, axis: usize, mut each: impl FnMut(usize, f32, [f32; 4])) {
+        let start = &self.start[body];
+        for patch in &self.patches[start[axis] as usize..start[axis + 1] as usize] {
+            each(patch.node as usize, patch.faces, patch.twice);
+        }
+    }
+    fn bodies(&self) -> usize {
+        self.start.len()
+    }
+}
+
+impl Surfaces {
+    /// Sums the surfaces of a finer level over the children of each coarse node.
+    pub fn join<const D: usize>(
+        &mut self,
+        fine: &impl Joined<D>,
+        fine_level: &Level<D>,
+        level: &Level<D>,
+        bodies: &[Body],
+    ) {
+        let cells = level.topology.len() * block_cells(D);
+        let fine_cells = fine_level.topology.len() * block_cells(D);
+        let parent = |place: usize| -> Option<u32> {
+            let parent = super::bridge::parent_of(fine_level, node_at::<D>(place, fine_cells));
+            (parent != Node::NONE).then(|| place_of::<D>(parent, cells) as u32)
+        };
+        let join = |place: &mut Vec<u32>, body: usize| {
+            let mut all: Vec<Patch> = Vec::new();
+            let mut ends = [0; 4];
+            for axis in 0..D {
+                let from = all.len();
+                fine.each_patch(body, axis, |node, faces, twice| {
+                    let Some(node) = parent(node) else { return };
+                    // Where a node's faces are, if these are not its first.
+                    let at = place[node as usize] as usize;
+                    match all.get_mut(at).filter(|patch| patch.node == node && at >= from) {
+                        Some(patch) => {
+                            patch.faces += faces;
+                            patch.twice.iter_mut().zip(twice).for_each(|(sum, twice)| *sum += twice);
+                        }
+                        None => {
+                            place[node as usize] = all.len() as u32;
+                            all.push(Patch { node, faces, twice });
+                        }
+                    }
+                });
+                ends[axis + 1] = all.len() as u32;
+            }
+            (all, ends)
+        };
+        let count = fine.bodies();
+        let joined: Vec<(Vec<Patch>, [u32; 4])> = (0..count)
+            .into_par_iter()
+            .with_min_len(count.div_ceil(16).max(1))
+            .map_init(|| vec![0; cells + level.explicit.count], join)
+            .collect();
+        self.patches.clear();
+        self.start.clear();
+        for (patches, ends) in joined {
+            let base = self.patches.len() as u32;
+            self.start.push(ends.map(|end| base + end));
+            self.patches.extend(patches);
+        }
+        self.sort_by_node::<D>(level, bodies);
+    }
+
+    /// Once the patches are there: sorts them by the nodes they belong to.
+    fn sort_by_node<const D: usize>(&mut self, level: &Level<D>, bodies: &[Body]) {
+        self.cells = level.topology.len() * block_cells(D);
+        let Surfaces { patches, start, contacts, nodes, contact_start, place, bound, .. } = self;
+        place.clear();
+        place.resize(self.cells + level.explicit.count, 0);
         for patch in &*patches {
-            shelves[patch.node() / SHELF + 1] += 1;
+            place[patch.node as usize] += 1;
         }
-        for shelf in 1..=count {
-            shelves[shelf] += shelves[shelf - 1];
+        nodes.clear();
+        contact_start.clear();
+        let mut next = 0;
+        for (node, count) in place.iter_mut().enumerate().filter(|(_, count)| **count != 0) {
+            nodes.push(node as u32);
+            contact_start.push(next);
+            next += std::mem::replace(count, next);
         }
+        contact_start.push(next);
         contacts.clear();
-        contacts.reserve(patches.len());
-        let spare = contacts.spare_capacity_mut();
+        contacts.resize(patches.len(), Contact { twice: [0.0; 4], field: 0 });
+        bound.clear();
+        bound.resize(nodes.len(), 0.0);
         for (body, start) in start.iter().enumerate() {
             for axis in 0..D {
-                for &patch in &patches[start[axis] as usize..start[axis + 1] as usize] {
-                    let place = &mut shelves[patch.node() / SHELF];
-                    spare[*place as usize].write(Contact { patch, field: (3 * body + axis) as u32 });
+                for patch in &patches[start[axis] as usize..start[axis + 1] as usize] {
+                    let place = &mut place[patch.node as usize];
+                    let field = (3 * body + axis) as u32;
+                    contacts[*place as usize] = Contact { twice: patch.twice, field };
                     *place += 1;
                 }
             }
         }
-        // SAFETY: the patches of all bodies are all patches, and each was written to a place of its own.
-        unsafe { contacts.set_len(patches.len()) };
-    }
-
-    /// The velocities that pressures `x` give to the bodies, `K J x`.
-    fn respond<const D: usize, X: Number, A: Sums>(&self, bodies: &[Body], x: &[X], out: &mut Velocities<A>) {
-        out.resize(3 * bodies.len(), [A::default(); 4]);
-        out.par_chunks_mut(3).with_min_len(1).enumerate().for_each(|(body, out)| {
-            let start = self.start[body].map(|at| at as usize);
-            let mut forces = [[0.0; 4]; 3];
-            for axis in 0..D {
-                forces[axis] = sum_up::<P, X, A>(&self.patches[start[axis]..start[axis + 1]], x);
+        // Places have moved on to where the next node's begin; the order of nodes is that of places.
+        for (body, start) in start.iter().enumerate() {
+            for patch in &patches[start[0] as usize..start[D] as usize] {
+                let node = nodes.partition_point(|&node| node < patch.node);
+                bound[node] += patch.faces * bodies[body].bound as f32;
             }
-            let field = bodies[body].response.apply::<D>(&forces);
-            for (out, field) in out.iter_mut().zip(field) {
-                // Patches count everything twice.
-                *out = field.map(|value| A::from_f64(0.5 * value));
-            }
-        });
+        }
+        self.base.resize(nodes.len(), 0.0);
     }
 
-    /// Calls `work` with the contacts of each shelf. No two threads see the same node.
-    fn each_shelf(&self, work: impl Fn(&[Contact<P>]) + Sync) {
-        let count = self.shelves.len().saturating_sub(1);
-        (0..count).into_par_iter().with_min_len(1).for_each(|shelf| {
-            let from = if shelf == 0 { 0 } else { self.shelves[shelf - 1] as usize };
-            work(&self.contacts[from..self.shelves[shelf] as usize]);
-        });
+    fn contacts_of(&self, node: usize) -> std::ops::Range<usize> {
+        self.contact_start[node] as usize..self.contact_start[node + 1] as usize
     }
 
-    /// Sets `out` to `Σ JᵀKJ x` at the nodes beside bodies, and leaves all others.
-    pub fn set<const D: usize>(
-        &self,
-        bodies: &[Body],
-        x: &[f32],
-        velocities: &mut Velocities<f32>,
-        out: &mut [f32],
-    ) {
-        self.respond::<D, f32, f32>(bodies, x, velocities);
-        let out = Scatter::new(out);
-        self.each_shelf(|contacts| {
-            for contact in contacts {
-                // SAFETY: a node's contacts are all on one shelf, and nobody else looks at it meanwhile.
-                unsafe { *out.at(contact.patch.node()) = 0.0 };
-            }
-            hand_out(contacts, velocities, &out);
-        });
-    }
-
-    /// Adds `Σ JᵀKJ x` in double precision.
-    pub fn add<const D: usize, X: Number>(
-        &self,
-        bodies: &[Body],
-        x: &[X],
-        velocities: &mut Velocities<f64>,
-        out: &mut [f64],
-    ) {
-        self.respond::<D, X, f64>(bodies, x, velocities);
-        let out = Scatter::new(out);
-        self.each_shelf(|contacts| hand_out(contacts, velocities, &out));
+    /// Calls `work` with every node beside a body, on several threads.
+    fn each_node(&self, work: impl Fn(usize) + Sync + Send) {
+        let count = self.nodes.len();
+        if count > 2 * GRAIN {
+            (0..count).into_par_iter().with_min_len(GRAIN).for_each(work);
+        } else {
+            (0..count).for_each(work);
+        }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.patches.capacity() * size_of::<P>()
-            + self.contacts.capacity() * size_of::<Contact<P>>()
+        self.patches.capacity() * size_of::<Patch>()
+            + self.contacts.capacity() * size_of::<Contact>()
             + self.start.capacity() * 16
+            + (self.nodes.capacity() + self.contact_start.capacity() + self.place.capacity()) * 4
+            + (self.base.capacity() + self.bound.capacity()) * 4
     }
 }
 
-/// `J x` of one body across one axis, with sums in the precision of `A`.
+impl<const D: usize> Term<D> for Surfaces {
+    fn prepare(&self, _: &[Body], level: &mut Level<D>) {
+        level.touched.clear();
+        level.touched.resize(level.topology.len(), false);
+        for (&node, &bound) in self.nodes.iter().zip(&self.bound) {
+            let node = node as usize;
+            if node >= self.cells {
+                let index = node - self.cells;
+                level.explicit.damp(index, share_of(level.explicit.diagonal[index] as f32, bound));
+                continue;
+            }
+            let (block, colour, place) = taken_apart::<D>(node);
+            level.touched[block] = true;
+            let share = share_of(level.stencil.diagonal_at::<D>(block, colour, place), bound);
+            if share < 1.0 {
+                level.stencil.damp::<D>(block, colour, place, share);
+            }
+        }
+    }
+
+    fn take_base(&mut self, level: &Level<D>) {
+        let (b, explicit, cells) = (level.b.as_flattened(), &level.explicit.b, self.cells);
+        self.base.par_iter_mut().zip(&self.nodes).with_min_len(GRAIN).for_each(|(base, &node)| {
+            let node = node as usize;
+            *base = if node < cells { b[node] } else { explicit[node - cells] };
+        });
+    }
+
+    fn freeze(&mut self, bodies: &[Body], level: &mut Level<D>) {
+        let mut velocities = std::mem::take(&mut self.velocities);
+        velocities.resize(3 * bodies.len(), [0.0; 4]);
+        let x = [&level.x[0], &level.x[1]].map(|x| x.as_flattened());
+        let (cells, extras, half) = (self.cells, &level.explicit.x, const { block_cells(D) / 2 });
+        let value = |node: usize| -> f32 {
+            if node >= cells {
+                return extras[node - cells];
+            }
+            let (block, colour, place) = taken_apart::<D>(node);
+            x[colour][block * half + place]
+        };
+        velocities.par_chunks_mut(3).enumerate().for_each(|(body, out)| {
+            let start = self.start[body].map(|at| at as usize);
+            let mut forces = [[0.0; 4]; 3];
+            for axis in 0..D {
+                forces[axis] = sum_up(&self.patches[start[axis]..start[axis + 1]], &value);
+            }
+            let field = bodies[body].response.apply::<D>(&forces);
+            // Patches count everything twice.
+            out.iter_mut().zip(field).for_each(|(out, field)| *out = field.map(|v| 0.5 * v as f32));
+        });
+        // What shared nodes add to the same cells is added anew by the sweeps.
+        level.explicit.restore_base(&mut level.b);
+        let (b, explicit) = (Scatter::new(level.b.as_flattened_mut()), Scatter::new(&mut level.explicit.b));
+        self.each_node(|index| {
+            let value = self.base[index] - hand_out(&self.contacts[self.contacts_of(index)], &velocities);
+            let node = self.nodes[index] as usize;
+            // SAFETY: every node is visited once.
+            unsafe { if node < cells { b.put(node, value) } else { explicit.put(node - cells, value) } }
+        });
+        level.explicit.take_base(&level.b);
+        self.velocities = velocities;
+    }
+
+    fn restore(&self, level: &mut Level<D>) {
+        level.explicit.restore_base(&mut level.b);
+        let (b, explicit, cells) = (level.b.as_flattened_mut(), &mut level.explicit.b, self.cells);
+        for (&node, &base) in self.nodes.iter().zip(&self.base) {
+            let node = node as usize;
+            if node < cells { b[node] = base } else { explicit[node - cells] = base }
+        }
+    }
+}
+
+/// `J x` of one body across one axis.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-fn sum_up<P: Patch, X: Number, A: Sums>(patches: &[P], x: &[X]) -> [f64; 4] {
+fn sum_up<X: Fn(usize) -> f32>(patches: &[Patch], x: &X) -> [f64; 4] {
     // Four sums side by side, so that additions need not wait for each other.
-    let mut sums = [[A::default(); 4]; 4];
+    let mut sums = [[0.0f32; 4]; 4];
     let (fours, rest) = patches.as_chunks::<4>();
-    let add = |sums: &mut [A; 4], patch: &P| {
-        let (value, twice) = (A::from_f64(x[patch.node()].into()), patch.twice());
-        (0..4).for_each(|k| sums[k] += value * A::from_f64(f64::from(twice[k])));
+    let add = |sums: &mut [f32; 4], patch: &Patch| {
+        let value = x(patch.node as usize);
+        (0..4).for_each(|k| sums[k] += value * patch.twice[k]);
     };
     for four in fours {
         sums.iter_mut().zip(four).for_each(|(sums, patch)| add(sums, patch));
     }
     sums.iter_mut().zip(rest).for_each(|(sums, patch)| add(sums, patch));
     std::array::from_fn(|k| {
-        let [a, b, c, d] = sums.map(|sum| -> f64 { sum[k].into() });
+        let [a, b, c, d] = sums.map(|sum| f64::from(sum[k]));
         0.5 * ((a + b) + (c + d))
     })
 }
 
-/// Adds the bodies' velocities at contacts to the nodes they belong to, which are this thread's alone.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-fn hand_out<P: Patch, A: Sums>(contacts: &[Contact<P>], velocities: &[[A; 4]], out: &Scatter<'_, A>) {
+/// `Jᵀ v` at one node.
+#[inline(always)]
+fn hand_out(contacts: &[Contact], velocities: &[[f32; 4]]) -> f32 {
+    let mut sum = 0.0;
     for contact in contacts {
-        let (twice, field) = (contact.patch.twice(), &velocities[contact.field as usize]);
-        let [mut a, b, mut c, d]: [A; 4] =
-            std::array::from_fn(|k| A::from_f64(f64::from(twice[k])) * field[k]);
-        a += b;
-        c += d;
-        a += c;
-        // SAFETY: nobody else looks at the node meanwhile.
-        unsafe { *out.at(contact.patch.node()) += a };
+        let (twice, field) = (&contact.twice, &velocities[contact.field as usize]);
+        sum += (twice[0] * field[0] + twice[1] * field[1]) + (twice[2] * field[2] + twice[3] * field[3]);
     }
-}
-
-/// A number to sum up in.
-pub(super) trait Sums: Number + std::ops::Mul<Output = Self> {}
-
-impl<T: Number + std::ops::Mul<Output = T>> Sums for T {}
-
-/// Shared nodes, eliminated: `x_k = (b_k + Σ a x) / d` leaves `−a aᵀ / d` in the rows of the nodes they are linked to.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SharedTerms {
-    pub start: Vec<u32>,
-    pub links: Vec<(u32, f32)>,
-    /// `1 / d`, 0 for a shared node without links.
-    pub inverse: Vec<f64>,
-}
-
-impl SharedTerms {
-    /// Forgets all.
-    pub fn clear(&mut self) {
-        self.start.clear();
-        self.start.push(0);
-        self.links.clear();
-        self.inverse.clear();
-    }
-
-    /// Ends the links of a shared node.
-    pub fn close(&mut self) {
-        let from = *self.start.last().expect("cleared before") as usize;
-        let diagonal: f64 = self.links[from..].iter().map(|&(_, link)| f64::from(link)).sum();
-        self.inverse.push(if diagonal > 0.0 { 1.0 / diagonal } else { 0.0 });
-        self.start.push(self.links.len() as u32);
-    }
-
-    /// Links of a shared node.
-    pub fn of(&self, shared: usize) -> &[(u32, f32)] {
-        &self.links[self.start[shared] as usize..self.start[shared + 1] as usize]
-    }
-
-    /// `out −= Σ a aᵀ x / d`.
-    pub fn subtract<X: Number, Y: Number>(&self, x: &[X], out: &mut [Y]) {
-        for shared in 0..self.inverse.len() {
-            let links = self.of(shared);
-            let sum: f64 = links.iter().map(|&(node, link)| f64::from(link) * x[node as usize].into()).sum();
-            let value = -sum * self.inverse[shared];
-            for &(node, link) in links {
-                out[node as usize] += Y::from_f64(f64::from(link) * value);
-            }
-        }
-    }
+    sum
 }

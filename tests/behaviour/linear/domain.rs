@@ -277,6 +277,7 @@ impl<const D: usize> Domain<D> {
         };
         solver.solve(
             &system,
+            None,
             &mut self.rhs,
             &mut self.x,
             &mut self.shared_rhs,

@@ -263,7 +263,8 @@ fn corner_cases_are_answered<const D: usize>() {
     let (mut rhs, mut x) = (tank.rhs.clone(), tank.x.clone());
     let (mut shared_rhs, mut shared_x) = (tank.shared_rhs.clone(), vec![0.0]);
     let system = tank.system();
-    let info = solver.solve(&system, &mut rhs, &mut x, &mut shared_rhs, &mut shared_x, &params, Some(&stop));
+    let info =
+        solver.solve(&system, None, &mut rhs, &mut x, &mut shared_rhs, &mut shared_x, &params, Some(&stop));
     assert_eq!((info.outcome, info.iterations), (Outcome::Stopped, 0));
 
     let info = tank.solve(&mut solver, &SolverParams { floor: 1e9, ..params });

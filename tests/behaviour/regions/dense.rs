@@ -154,13 +154,6 @@ fn tiles_equal_a_dense_solve<const D: usize>(side: usize, size: usize, band: usi
             a[(from, to)] += value;
         }
     }
-    for face in tank.faces().into_iter().filter(|face| tile_of(&tank, face).is_some()) {
-        for end in [tank.below(&face), face.index] {
-            if let Some(&end) = row.get(&end) {
-                a[(end, end)] -= 1.0;
-            }
-        }
-    }
     let mut field: Vec<DVector<f64>> = Vec::new();
     for tile in 0..tiles {
         let inverse = mass[tile].clone().cholesky().expect("tiles are thick enough").inverse();
