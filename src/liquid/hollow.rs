@@ -29,7 +29,7 @@ use super::advect::{self, lane_way};
 use super::kernel::lane_sample;
 use super::lanes::{Job, LANES, Wide, dispatch};
 use super::shared::SharedOut;
-use super::transfer::gather_block;
+use super::transfer::gather_new;
 use super::{CellRanges, FaceMask, Layout, MARGIN_CELLS, Particles, Reseeded};
 
 /// Cells between a hollow and whatever must have particles: as far as liquid goes in a substep, and the cells around
@@ -123,8 +123,8 @@ impl<const D: usize> HollowScratch<D> {
             + self.carried.iter().map(Field::bytes).sum::<usize>()
     }
 
-    /// Moves the hollow by `dt` seconds, and the velocity in it. Particles go with the velocity `middle`, and take `now`
-    /// with them. `needed` are the blocks that must stay active besides those in `also`.
+    /// Moves the hollow by `dt` seconds, and the velocity in it: particles would go with the velocity `middle`, and take
+    /// `now` with them.
     pub fn carry(
         &mut self,
         hollow: &Hollow,
@@ -319,7 +319,7 @@ impl<const D: usize> HollowScratch<D> {
         });
         hollow.born.clear();
         hollow.born.extend_from_slice(&self.plan);
-        gather_block(particles, hollow.born(), blocks, velocity, flip);
+        gather_new(particles, hollow.born(), blocks, velocity, flip);
         end - first
     }
 }

@@ -280,7 +280,7 @@ pub fn grid_to_particles<const D: usize>(
 }
 
 /// Gives new particles, in disjoint ranges by the block they lie in, the grid's velocity and its gradient.
-pub(super) fn gather_block<const D: usize>(
+pub(super) fn gather_new<const D: usize>(
     particles: &mut Particles<D>,
     ranges: impl IndexedParallelIterator<Item = (usize, std::ops::Range<usize>)>,
     blocks: &Blocks<D>,
