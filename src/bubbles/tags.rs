@@ -28,6 +28,18 @@ pub struct Tags {
     /// Particles per liquid region, as pairs with zero.
     pub present: Pairs,
     chunks: Box<[Votes; CHUNKS]>,
+    /// Liquid without particles: it votes as if it had them.
+    hollow: Vec<Absent>,
+}
+
+/// The particles that a block would have in cells that are kept without.
+#[derive(Clone, Copy, Debug)]
+struct Absent {
+    slot: u32,
+    /// One of those cells.
+    cell: u32,
+    liquid: u16,
+    count: u32,
 }
 
 /// Of so many particles deep inside a liquid, one votes.
@@ -55,6 +67,7 @@ impl Tags {
             touched: Pairs::default(),
             present: Pairs::default(),
             chunks: Box::new(std::array::from_fn(|_| Votes::default())),
+            hollow: Vec::new(),
         }
     }
 
@@ -91,6 +104,22 @@ impl Tags {
             }
         }
         count
+    }
+
+    /// Says where liquid is without particles from now on: slot, one of its cells there, and how many particles it would
+    /// have. Calls `counted` with the liquid and that number.
+    pub fn note_hollow(
+        &mut self,
+        near: &NearMap,
+        shares: impl Iterator<Item = (usize, usize, usize)>,
+        mut counted: impl FnMut(usize, usize),
+    ) {
+        self.hollow.clear();
+        self.hollow.extend(shares.map(|(slot, cell, count)| {
+            let liquid = near.block(slot)[cell].liquid;
+            counted(liquid as usize, count);
+            Absent { slot: slot as u32, cell: cell as u32, liquid, count: count as u32 }
+        }));
     }
 
     /// Lets the particles say what they were part of and where that is now. `origin[i]` is the place that particle `i`
@@ -162,6 +191,11 @@ impl Tags {
                 }
             });
         });
+        for absent in &self.hollow {
+            // Deep inside, a block's liquid is one and the same before and after.
+            let now = near.block(absent.slot as usize)[absent.cell as usize].liquid;
+            self.chunks[0].liquid.add(absent.liquid as u32, now as u32, absent.count);
+        }
         self.air.merge(self.chunks.iter().map(|votes| &votes.air));
         self.liquid.merge(self.chunks.iter().map(|votes| &votes.liquid));
         self.fresh.merge(self.chunks.iter().map(|votes| &votes.fresh));

@@ -168,6 +168,20 @@ impl Tracker {
         });
     }
 
+    /// Says which cells are without particles from now on, though full of liquid: a block, one of its cells, and how
+    /// many particles all of those would have.
+    pub fn note_hollow<const D: usize>(
+        &mut self,
+        measure: &Measure<D>,
+        shares: impl Iterator<Item = (usize, usize, usize)>,
+    ) {
+        let (records, spray) = (&mut self.records, &mut self.spray);
+        self.tags.note_hollow(&measure.near, shares, |liquid, count| match records.get_mut(liquid) {
+            Some(record) => record.particles += count as Real,
+            None => spray[1] += count as Real,
+        });
+    }
+
     /// Recognises the regions of this step.
     pub fn update<const D: usize>(&mut self, scene: &Scene<'_, D>) {
         // When nobody came or died, shares add up to one whatever the sample; otherwise everyone is counted.

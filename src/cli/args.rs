@@ -209,6 +209,9 @@ pub struct BenchArguments {
     /// With --state: change a parameter; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", requires = "state")]
     pub set: Vec<String>,
+    /// With --state: only the ways whose name contains one of these texts, separated by commas.
+    #[arg(long, value_name = "TEXT", requires = "state", value_delimiter = ',')]
+    pub only: Vec<String>,
     /// Threads of the simulation; all cores unless told.
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     pub threads: Option<usize>,

@@ -118,21 +118,37 @@ pub fn connected<const D: usize>(seed: usize, within: &Bits, open: &[Bits; D]) -
 /// The cells whose neighbour on the low or high side along an axis is set; `beyond` are the cells of the block there.
 #[inline]
 pub fn beside<const D: usize>(bits: &Bits, axis: usize, high: bool, beyond: &Bits) -> Bits {
+    away::<D>(bits, axis, high, beyond, 1)
+}
+
+/// The cells for which the one `steps` cells (1 to 7) away on the low or high side along an axis is set; `beyond` are the
+/// cells of the block there.
+#[inline]
+pub fn away<const D: usize>(bits: &Bits, axis: usize, high: bool, beyond: &Bits, steps: usize) -> Bits {
+    debug_assert!((1..SIDE).contains(&steps));
     let mut out = NONE;
+    // Cells along x whose other one is in the same block.
+    let inner = FIRST_X * if high { 0xff >> steps } else { (0xff << steps) & 0xff };
     for word in 0..words(D) {
         let (here, there) = (bits[word], beyond[word]);
         out[word] = match (axis, high) {
-            (0, false) => (here << 1) & NOT_FIRST_X | (there >> (SIDE - 1)) & FIRST_X,
-            (0, true) => (here >> 1) & !(FIRST_X << (SIDE - 1)) | (there & FIRST_X) << (SIDE - 1),
-            (1, false) => here << SIDE | there >> (64 - SIDE),
-            (1, true) => here >> SIDE | there << (64 - SIDE),
-            (_, false) if word == 0 => beyond[WORDS - 1],
-            (_, false) => bits[word - 1],
-            (_, true) if word == WORDS - 1 => beyond[0],
-            (_, true) => bits[word + 1],
+            (0, false) => (here << steps) & inner | (there >> (SIDE - steps)) & !inner,
+            (0, true) => (here >> steps) & inner | (there << (SIDE - steps)) & !inner,
+            (1, false) => here << (SIDE * steps) | there >> (64 - SIDE * steps),
+            (1, true) => here >> (SIDE * steps) | there << (64 - SIDE * steps),
+            (_, false) if word < steps => beyond[WORDS + word - steps],
+            (_, false) => bits[word - steps],
+            (_, true) if word + steps >= WORDS => beyond[word + steps - WORDS],
+            (_, true) => bits[word + steps],
         };
     }
     out
+}
+
+/// A row of eight cells along x.
+#[inline]
+pub fn row(bits: &Bits, row: usize) -> u8 {
+    (bits[row / SIDE] >> (row % SIDE * SIDE)) as u8
 }
 
 /// The lowest or highest layer of cells across an axis, as a word: in 3D 64 bits (the axes left, in order, fastest

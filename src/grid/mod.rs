@@ -4,11 +4,13 @@
 //! * [`Grid`]: size of the domain in cells, and the cell width.
 //! * [`Blocks`]: which blocks are active, and who is whose neighbour.
 //! * [`Field`]: one value per cell (or per low face, or per low corner) of every active block.
+//! * [`CellSet`]: some of those cells.
 //! * [`Slots`] with [`for_each_block`]: deterministic parallel sweeps.
 //!
 //! A face carries the index of the cell on its positive side, a corner that of the cell at whose low end it is.
 
 mod blocks;
+mod cells;
 mod chunks;
 mod extent;
 mod field;
@@ -18,6 +20,7 @@ mod scatter;
 mod sweep;
 
 pub use blocks::{Activation, Blocks, VOID};
+pub use cells::CellSet;
 pub use chunks::{CHUNKS, for_each_block_collecting};
 pub use extent::Grid;
 pub use field::{Blockwise, Field, Parts};

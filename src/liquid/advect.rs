@@ -9,15 +9,15 @@ use crate::math::{Real, Vector, power};
 use super::kernel::{lane_sample, load_vectors, relative, store_vectors};
 use super::lanes::{Job, LANES, Wide, dispatch};
 use super::shared::SharedOut;
-use super::{CellRanges, Particles};
+use super::{CellRanges, Hollow, Particles};
 
 /// Cells a particle may cross in one substep; the step size keeps to it. Blocks are stored four cells around every
 /// particle, and velocities extrapolated as far.
 pub const MOST_CELLS: f64 = 3.75;
 
 /// Room for the last point where a velocity is looked up, three quarters of the way, and for the interpolation there.
-const HALO: Halo = Halo::new(4);
-const MOST: usize = halo_cells(HALO, 3);
+pub(super) const HALO: Halo = Halo::new(4);
+pub(super) const MOST: usize = halo_cells(HALO, 3);
 
 /// Room for the end of the way, where wall distances are looked up.
 const WALLS: Halo = Halo::new(5);
@@ -35,11 +35,34 @@ pub fn advect<const D: usize>(
     velocity: &[Field<f32>; D],
     dt: Real,
 ) {
+    let sorted =
+        blocks.slots().as_slice().par_iter().map(|&slot| (slot as usize, ranges.of_block(slot as usize)));
+    advect_ranges(particles, sorted, blocks, velocity, dt);
+}
+
+/// Moves those that were put into a hollow since the last sort: no block's range knows of them yet.
+pub fn advect_born<const D: usize>(
+    particles: &mut Particles<D>,
+    hollow: &Hollow,
+    blocks: &Blocks<D>,
+    velocity: &[Field<f32>; D],
+    dt: Real,
+) {
+    advect_ranges(particles, hollow.born(), blocks, velocity, dt);
+}
+
+/// Moves disjoint ranges of particles, each by the block that it lies in.
+fn advect_ranges<const D: usize>(
+    particles: &mut Particles<D>,
+    ranges: impl IndexedParallelIterator<Item = (usize, std::ops::Range<usize>)>,
+    blocks: &Blocks<D>,
+    velocity: &[Field<f32>; D],
+    dt: Real,
+) {
     let cells_per_speed = (dt / blocks.grid().dx) as f32;
     let position = SharedOut(particles.position.as_mut_ptr());
-    blocks.slots().as_slice().par_iter().for_each(|&slot| {
-        let (slot, position) = (slot as usize, &position);
-        let range = ranges.of_block(slot);
+    ranges.for_each(|(slot, range)| {
+        let position = &position;
         if range.is_empty() {
             return;
         }
@@ -83,7 +106,7 @@ impl<const D: usize> Job for Advect<'_, D> {
 
 /// The way a particle would go in a substep, in cells.
 #[inline(always)]
-fn lane_way<W: Wide, const D: usize>(
+pub(super) fn lane_way<W: Wide, const D: usize>(
     faces: &[f32; 3 * MOST],
     x: &[W::Eight; D],
     cells_per_speed: W::Eight,
@@ -99,7 +122,11 @@ fn lane_way<W: Wide, const D: usize>(
 
 /// `x + share · way`, kept inside the box: a particle faster than the step allows reads its border.
 #[inline(always)]
-fn along<W: Wide, const D: usize>(x: &[W::Eight; D], way: &[W::Eight; D], share: f32) -> [W::Eight; D] {
+pub(super) fn along<W: Wide, const D: usize>(
+    x: &[W::Eight; D],
+    way: &[W::Eight; D],
+    share: f32,
+) -> [W::Eight; D] {
     let mut moved = *x;
     for k in 0..D {
         moved[k] = x[k] + W::splat(share) * way[k];

@@ -25,6 +25,11 @@ impl Layout {
         power(self.per_axis, dimension)
     }
 
+    /// The place of a cell's `index`-th particle, in cells.
+    pub(super) fn place<const D: usize>(&self, cell: [i32; D], index: usize) -> [f32; D] {
+        self.places(cell, index)[1]
+    }
+
     /// The regular place of a cell's `index`-th particle and the jittered one, in cells.
     fn places<const D: usize>(&self, cell: [i32; D], index: usize) -> [[f32; D]; 2] {
         let sub = unflatten::<D>(index, self.per_axis);

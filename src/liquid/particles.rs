@@ -55,6 +55,15 @@ impl<const D: usize> Particles<D> {
         self.affine.iter_mut().for_each(|row| row.push([0; D]));
     }
 
+    /// Adds `count` particles, all zero.
+    pub(super) fn extend(&mut self, count: usize) {
+        self.reserve(count);
+        let len = self.len() + count;
+        self.position.resize(len, [0.0; D]);
+        self.velocity.resize(len, [0.0; D]);
+        self.affine.iter_mut().for_each(|row| row.resize(len, [0; D]));
+    }
+
     /// Marks a particle as gone.
     pub fn kill(position: &mut [f32; D]) {
         position[0] = f32::NAN;

@@ -10,7 +10,7 @@
 //! inside one.
 
 use crate::geometry::{Boundary, Nearness};
-use crate::grid::{Blocks, Field, Halo, SIDE, for_each_block, halo_cells, load_halo};
+use crate::grid::{Blocks, CellSet, Field, Halo, SIDE, for_each_block, halo_cells, load_halo, masks};
 use crate::math::{power, unflatten};
 
 use super::kernel::load_vectors;
@@ -52,7 +52,7 @@ impl SurfaceScratch {
 }
 
 /// Computes the signed distance at cell centres, metres, cut off at the kernel's radius. A full cell holds `per_cell`
-/// particles.
+/// particles; the cells of a `hollow` are full without any.
 pub fn rebuild_surface<const D: usize>(
     particles: &Particles<D>,
     ranges: &CellRanges,
@@ -61,6 +61,7 @@ pub fn rebuild_surface<const D: usize>(
     surface: &mut Field<f32>,
     scratch: &mut SurfaceScratch,
     per_cell: usize,
+    hollow: &CellSet,
 ) {
     surface.resize(blocks.slot_count());
     scratch.occupied.resize(blocks.slot_count());
@@ -71,6 +72,9 @@ pub fn rebuild_surface<const D: usize>(
         (scratch.occupied.parts(), scratch.filled.parts()),
         |slot, (occupied, filled)| {
             mark_occupied(ranges, slot, occupied);
+            if *hollow.bits(slot) != masks::NONE {
+                occupied.iter_mut().enumerate().for_each(|(row, bits)| *bits |= hollow.row(slot, row));
+            }
             filled.copy_from_slice(occupied);
             if boundary.nearness(slot) != Nearness::Clear {
                 mark_walls(blocks, boundary, slot, filled);

@@ -279,6 +279,35 @@ pub fn grid_to_particles<const D: usize>(
     });
 }
 
+/// Gives new particles, in disjoint ranges by the block they lie in, the grid's velocity and its gradient.
+pub(super) fn gather_new<const D: usize>(
+    particles: &mut Particles<D>,
+    ranges: impl IndexedParallelIterator<Item = (usize, std::ops::Range<usize>)>,
+    blocks: &Blocks<D>,
+    velocity: &[Field<f32>; D],
+    flip: f32,
+) {
+    let out = ParticleOut {
+        velocity: particles.velocity.as_mut_ptr(),
+        affine: particles.affine.each_mut().map(|row| row.as_mut_ptr()),
+    };
+    let position = &particles.position;
+    ranges.for_each(|(slot, range)| {
+        let out = &out;
+        let mut now = [[0f32; MOST]; D];
+        for axis in 0..D {
+            load_halo(blocks, &velocity[axis], slot, HALO, &mut now[axis]);
+        }
+        // SAFETY: the ranges are disjoint.
+        let (velocity, affine) = unsafe { out.range(range.clone()) };
+        // They have no velocity to keep a share of: all of it is the grid's.
+        velocity.fill([0.0; D]);
+        let first_cell = blocks.first_cell(slot).map(|c| c as f32);
+        let position = &position[range];
+        dispatch(Gather { position, velocity, affine, first_cell, now: &now, gain: &now, flip });
+    });
+}
+
 /// The particles' arrays, written by several threads in disjoint ranges.
 struct ParticleOut<const D: usize> {
     velocity: *mut [f32; D],

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::geometry::{Boundary, Label};
 use crate::grid::masks::{self, Bits};
-use crate::grid::{Blocks, Field, Slots};
+use crate::grid::{Blocks, CellSet, Field, Slots};
 use crate::linear::{Bodies, Body, BodyFace, Fluids, Moments};
 
 use super::bands::Bands;
@@ -137,6 +137,17 @@ impl<const D: usize> Tiling<D> {
         };
         self.bands.find(ground, own, other, rules);
         self.add(ground, rules);
+    }
+
+    /// Finds the cells beyond the bands as they were found last, by `margin` cells in every direction at least. Seams
+    /// between tiles are among them.
+    pub fn find_core(&self, blocks: &Blocks<D>, margin: usize, core: &mut CellSet) {
+        let bands = &self.bands;
+        core.fill(blocks, |slot| match bands.place[slot] as usize {
+            0 => masks::NONE,
+            place => bands.deep(place),
+        });
+        core.shrink(blocks, margin);
     }
 
     /// Lays out tiles beyond the bands as they were found last.

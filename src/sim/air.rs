@@ -3,7 +3,7 @@
 use crate::bubbles::{Measure, Rates, Regions, Scene, Targets, Tracker, WallBlocks};
 use crate::geometry::{Boundary, Label, Settled, Walls};
 use crate::grid::{Blocks, Field, SIDE, block_cells, masks};
-use crate::liquid::CellRanges;
+use crate::liquid::{CellRanges, Hollow};
 use crate::math::{Real, Vector, unflatten};
 use crate::pressure::{FREE, OWN, Projection, Roles};
 use crate::regions::Tiling;
@@ -215,6 +215,12 @@ impl<const D: usize> Air<D> {
                 record.pressure = sum[1] / sum[0];
             }
         }
+    }
+
+    /// Says which liquid is without particles from now on; a cell of it would have `per_cell`.
+    pub fn note_hollow(&mut self, hollow: &Hollow, per_cell: usize) {
+        let shares = hollow.shares().map(|(slot, cell, cells)| (slot, cell, cells * per_cell));
+        self.tracker.note_hollow(&self.measure, shares);
     }
 
     /// Forgets pressures and the step they belong to.

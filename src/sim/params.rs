@@ -180,6 +180,8 @@ pub struct Params {
     pub bubble_tile_size: u32,
     /// In the model with affine bubbles: the deep liquid moves in tiles as well.
     pub affine_liquid: bool,
+    /// Liquid deep inside the tiles has no particles.
+    pub reduced_advection: bool,
 }
 
 /// A parameter's value, whatever its kind.
@@ -370,6 +372,7 @@ table! {
     bubble_band: whole(1, 64), "cells", true, 3, "Model affine-bubbles: layers of ordinary cells inside every bubble's surface.";
     bubble_tile_size: divided(), "cells", true, 0, "Model affine-bubbles: whether the inside of a bubble moves as a whole, or in tiles of this width.";
     affine_liquid: switch(), "", true, false, "Model affine-bubbles: let the deep liquid move in tiles as well.";
+    reduced_advection: switch(), "", true, false, "Tiles in the liquid: no particles deep inside, where the grid carries the velocity by itself. Faster, and nearly the same.";
 }
 
 /// A tile size as the panel shows it.
@@ -419,7 +422,7 @@ impl ParamInfo {
         match self.name {
             "air_density" => params.model.has_gas(),
             "bubbles" => tiled,
-            "tile_size" | "surface_band" => tiled || affine && params.affine_liquid,
+            "tile_size" | "surface_band" | "reduced_advection" => tiled || affine && params.affine_liquid,
             "tile_size_deep" => (tiled || affine && params.affine_liquid) && params.tile_size > 0,
             "wall_band" => tiled || affine,
             "bubble_band" | "bubble_tile_size" | "affine_liquid" => affine,
@@ -480,7 +483,7 @@ mod tests {
         };
         let [free, constraint, two_phase, bubbles, tiles] = Model::ALL.map(acting);
         assert_eq!(free, constraint);
-        assert_eq!([two_phase, bubbles, tiles].map(|count| count - free), [1, 5, 5]);
+        assert_eq!([two_phase, bubbles, tiles].map(|count| count - free), [1, 5, 6]);
     }
 
     #[test]

@@ -263,6 +263,7 @@ impl<const D: usize> Simulation<D> {
     pub fn memory(&self) -> MemoryReport {
         let State {
             particles,
+            hollow,
             blocks,
             boundary,
             velocity,
@@ -292,6 +293,7 @@ impl<const D: usize> Simulation<D> {
                 + sorter.grid_bytes()
                 + surface_scratch.bytes()
                 + air.grid_bytes()
+                + hollow.bytes()
                 + self.scratch.bytes(),
             particle_bytes: particles.bytes() + sorter.bytes() + air.tracker.particle_bytes(),
             particles: particles.len(),

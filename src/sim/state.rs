@@ -2,7 +2,9 @@
 
 use crate::geometry::{Boundary, Walls};
 use crate::grid::{Blocks, Field, Slots, block_cells};
-use crate::liquid::{ExtrapolateScratch, FaceMask, Gas, Particles, Sorter, SurfaceScratch};
+use crate::liquid::{
+    ExtrapolateScratch, FaceMask, Gas, Hollow, HollowScratch, Particles, Sorter, SurfaceScratch,
+};
 use crate::math::Real;
 use crate::pressure::Projection;
 
@@ -17,6 +19,8 @@ pub struct State<const D: usize> {
     pub steps: u64,
     /// The liquid.
     pub particles: Particles<D>,
+    /// Where it has none, because it moves in tiles.
+    pub hollow: Hollow,
     /// Solids and closed sides.
     pub walls: Walls<D>,
     /// Where liquid appears.
@@ -59,6 +63,8 @@ pub struct Scratch<const D: usize> {
     pub valid: [FaceMask; D],
     /// Faces where the velocity of air is known, one axis at a time.
     pub known: FaceMask,
+    /// Where liquid without particles went, and with what velocity.
+    pub hollow: HollowScratch<D>,
     /// Memory of the extrapolation.
     pub extrapolate: ExtrapolateScratch,
     /// Something small per block.
@@ -77,6 +83,7 @@ impl<const D: usize> State<D> {
             time: 0.0,
             steps: 0,
             particles: Particles::default(),
+            hollow: Hollow::default(),
             walls: Walls { solids: setup.solids.clone(), size: setup.size, open: setup.open },
             sources: setup.sources.clone(),
             drains: setup.drains.clone(),
@@ -104,6 +111,7 @@ impl<const D: usize> Scratch<D> {
             before: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
             valid: std::array::from_fn(|_| FaceMask::new(D)),
             known: FaceMask::new(D),
+            hollow: HollowScratch::new(),
             extrapolate: ExtrapolateScratch::new(D),
             flags: Field::new(1, 0),
             slots: Slots::default(),
@@ -123,6 +131,7 @@ impl<const D: usize> Scratch<D> {
         self.before.iter().map(Field::bytes).sum::<usize>()
             + self.valid.iter().map(|mask| mask.bits.bytes()).sum::<usize>()
             + self.known.bits.bytes()
+            + self.hollow.bytes()
             + self.extrapolate.bytes()
             + self.flags.bytes()
     }

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::geometry::label_cells;
-use crate::grid::{Blocks, Field, Slots, for_each_block, sum_over_blocks};
+use crate::geometry::{Shape, label_cells};
+use crate::grid::{Blocks, Field, SIDE, Slots, for_each_block, sum_over_blocks};
 use crate::linear::{PreconditionerKind, SolverParams};
 use crate::liquid::{self, Bounds, FaceMask, Layout, Reseeded};
 use crate::math::{Real, Vector};
@@ -13,7 +13,7 @@ use crate::regions::{Division, Ground, TileRules, TileSize};
 use super::air::Surroundings;
 use super::clock::{StageClock, StageTimes};
 use super::gas::advect_gas;
-use super::{Model, Params, Preconditioner, Scratch, SimError, State};
+use super::{AirSource, Drain, Model, Params, Preconditioner, Scratch, SimError, Source, State};
 
 /// Layers of faces around the liquid that get a velocity: as far as a particle may go in a substep, and the
 /// interpolation at its end.
@@ -40,13 +40,13 @@ pub fn substep<const D: usize>(
     stop: &AtomicBool,
 ) -> Result<StepReport, SimError> {
     let mut clock = StageClock::start(times);
-    advect(state, params, dt);
+    advect(state, params, scratch, dt);
     let ranges = &state.sorter.ranges;
     liquid::collide(&mut state.particles, ranges, &state.blocks, &state.boundary, &state.walls, state.time);
     run_sources_and_drains(state, params, dt);
     clock.lap("advect");
 
-    sort(state, params);
+    sort(state, params, scratch);
     clock.lap("sort");
     state.boundary.update(&state.blocks, &state.walls, state.time);
     clock.lap("boundary");
@@ -55,7 +55,7 @@ pub fn substep<const D: usize>(
     clock.lap("advect");
     transfer_to_grid(state, scratch);
     clock.lap("transfer");
-    rebuild_surface(state, params);
+    rebuild_surface(state, params, scratch);
     clock.lap("surface");
     label(state);
     clock.lap("label");
@@ -63,7 +63,7 @@ pub fn substep<const D: usize>(
     clock.lap("fill");
     track(state, params, dt);
     clock.lap("track");
-    lay_tiles(state, params);
+    lay_tiles(state, params, scratch);
     clock.lap("tiles");
 
     let solve = project(state, params, scratch, dt, params.gravity, stop);
@@ -76,7 +76,9 @@ pub fn substep<const D: usize>(
     clock.lap("extrapolate");
 
     let reseeded = transfer_to_particles(state, params, scratch);
-    state.air.tracker.note_reseeded(&state.particles, reseeded.added, reseeded.removed);
+    let State { air, particles, hollow, .. } = state;
+    air.tracker.note_reseeded(particles, reseeded.added, reseeded.removed);
+    air.note_hollow(hollow, layout(params, 0).per_cell(D));
     state.steps += 1;
     clock.lap("return");
     Ok(StepReport { dt, solve, reseeded })
@@ -88,15 +90,15 @@ pub fn prepare<const D: usize>(
     params: &Params,
     scratch: &mut Scratch<D>,
 ) -> Result<(), SimError> {
-    sort(state, params);
+    sort(state, params, scratch);
     state.boundary.update(&state.blocks, &state.walls, state.time);
     advect_gas(state, params, scratch, 0.0);
     transfer_to_grid(state, scratch);
-    rebuild_surface(state, params);
+    rebuild_surface(state, params, scratch);
     label(state);
     fill_regions(state);
     track(state, params, 1.0);
-    lay_tiles(state, params);
+    lay_tiles(state, params, scratch);
     project(state, params, scratch, 1.0, 0.0, &AtomicBool::new(false));
     // That pressure belongs to no step: the first real solve starts from none.
     state.projection.forget_pressure();
@@ -107,22 +109,25 @@ pub fn prepare<const D: usize>(
 }
 
 /// Drops dead particles, stores the blocks that liquid, walls and air need, and sorts particles by cell.
-fn sort<const D: usize>(state: &mut State<D>, params: &Params) {
-    let State { air, blocks, walls, sorter, particles, time, .. } = state;
+fn sort<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>) {
+    let State { air, blocks, walls, sorter, particles, hollow, time, .. } = state;
     air.wall_blocks.update(blocks, walls, *time);
-    let needed = air.wall_blocks.needed(params.model.has_gas());
-    sorter.sort(particles, blocks, walls, needed, *time);
+    scratch.hollow.list_needed(blocks, air.wall_blocks.needed(params.model.has_gas()));
+    sorter.sort(particles, blocks, walls, &scratch.hollow.needed, *time);
+    hollow.note_sorted();
 }
 
 /// Moves the particles with the velocity of the substep's middle. Afterwards `velocity` is free for the new one.
-fn advect<const D: usize>(state: &mut State<D>, params: &Params, dt: Real) {
-    let State { particles, sorter, blocks, velocity, earlier, .. } = state;
+fn advect<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>, dt: Real) {
+    let State { particles, sorter, blocks, velocity, earlier, hollow, .. } = state;
     let share = if state.last_dt > 0.0 { 0.5 * dt / state.last_dt } else { 0.0 };
     // Twice what gravity does in half a substep, and never further than velocities are known.
     let room = liquid::MARGIN_CELLS as Real * blocks.grid().dx / dt - state.max_component;
     let most = (params.gravity * dt).min(room).max(0.0);
     liquid::look_ahead(blocks, velocity, earlier, share as f32, most as f32);
     liquid::advect(particles, &sorter.ranges, blocks, earlier, dt);
+    liquid::advect_born(particles, hollow, blocks, earlier, dt);
+    scratch.hollow.carry(hollow, blocks, velocity, earlier, dt);
     std::mem::swap(velocity, earlier);
     state.last_dt = dt;
     state.time += dt;
@@ -145,6 +150,7 @@ fn transfer_to_grid<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<
         &mut scratch.valid,
         &mut scratch.slots,
     );
+    scratch.hollow.give(&mut state.velocity, &mut scratch.valid);
     // The surface may reach past the last particle's faces: give those their neighbours' velocity.
     spread(&state.blocks, &mut state.velocity, scratch, 2);
     let (before, velocity) = (scratch.before.each_mut().map(Field::parts), &state.velocity);
@@ -153,7 +159,7 @@ fn transfer_to_grid<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<
     });
 }
 
-fn rebuild_surface<const D: usize>(state: &mut State<D>, params: &Params) {
+fn rebuild_surface<const D: usize>(state: &mut State<D>, params: &Params, scratch: &Scratch<D>) {
     liquid::rebuild_surface(
         &state.particles,
         &state.sorter.ranges,
@@ -162,6 +168,7 @@ fn rebuild_surface<const D: usize>(state: &mut State<D>, params: &Params) {
         &mut state.surface,
         &mut state.surface_scratch,
         layout(params, 0).per_cell(D),
+        &scratch.hollow.moved,
     );
 }
 
@@ -185,7 +192,9 @@ fn track<const D: usize>(state: &mut State<D>, params: &Params, dt: Real) {
 }
 
 /// Decides which parts of the fluids move as a whole.
-fn lay_tiles<const D: usize>(state: &mut State<D>, params: &Params) {
+fn lay_tiles<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>) {
+    let target = &mut scratch.hollow.target;
+    target.clear();
     let State { blocks, boundary, walls, surface, projection, air, time, .. } = state;
     let (liquid, gas) = (tiles_in_liquid(params), tiles_in_gas(params));
     if liquid.is_none() && gas.is_none() {
@@ -202,11 +211,36 @@ fn lay_tiles<const D: usize>(state: &mut State<D>, params: &Params) {
     tiling.clear(blocks);
     if let Some(rules) = liquid {
         tiling.add_liquid(&ground, label, &rules);
+        if params.reduced_advection {
+            tiling.find_core(blocks, liquid::HOLLOW_DEPTH, target);
+            let shapes = shapes_with_traffic(&state.sources, &state.drains, &state.air_sources);
+            target.retain(blocks, |slot| is_far_from(blocks, slot, &shapes));
+        }
     }
     if let Some(rules) = gas.filter(|_| roles.has_gas()) {
         tiling.add_gas(&ground, label, gas_cells, &rules);
     }
     air.ask_outside(tiling);
+}
+
+/// The shapes in which liquid comes or goes: there it needs its particles.
+fn shapes_with_traffic<'a, const D: usize>(
+    sources: &'a [Source<D>],
+    drains: &'a [Drain<D>],
+    air_sources: &'a [AirSource<D>],
+) -> Vec<&'a Shape<D>> {
+    let sources = sources.iter().map(|source| &source.shape);
+    let drains = drains.iter().map(|drain| &drain.shape);
+    sources.chain(drains).chain(air_sources.iter().map(|source| &source.shape)).collect()
+}
+
+/// Whether nothing of a block can get into one of the shapes in a substep.
+fn is_far_from<const D: usize>(blocks: &Blocks<D>, slot: usize, shapes: &[&Shape<D>]) -> bool {
+    let (half, dx) = (0.5 * SIDE as Real, blocks.grid().dx);
+    let first = blocks.first_cell(slot);
+    let centre = Vector::from_fn(|k, _| (first[k] as Real + half) * dx);
+    let near = (half + liquid::HOLLOW_DEPTH as Real) * (D as Real).sqrt() * dx;
+    shapes.iter().all(|shape| shape.distance(&centre) > near)
 }
 
 /// Where tiles of liquid may be, if there are any.
@@ -330,7 +364,7 @@ fn extrapolate<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<D>) -
 fn clear_unknown<const D: usize>(blocks: &Blocks<D>, velocity: &mut [Field<f32>; D], valid: &[FaceMask; D]) {
     for (velocity, valid) in velocity.iter_mut().zip(valid) {
         for_each_block(blocks.slots(), velocity.parts(), |slot, velocity| {
-            for (row, &bits) in velocity.chunks_exact_mut(crate::grid::SIDE).zip(valid.bits.block(slot)) {
+            for (row, &bits) in velocity.chunks_exact_mut(SIDE).zip(valid.bits.block(slot)) {
                 if bits != 0xff {
                     row.iter_mut()
                         .enumerate()
@@ -372,21 +406,26 @@ fn transfer_to_particles<const D: usize>(
 ) -> Reseeded {
     grid_to_particles(state, params, scratch);
     let ranges = &state.sorter.ranges;
-    if !params.reseed {
-        return Reseeded::default();
+    let Scratch { hollow, flags, .. } = scratch;
+    let layout = layout(params, state.steps);
+    let mut done = Reseeded::default();
+    if params.reseed {
+        hollow.leave_out(&mut state.surface_scratch.deep);
+        done = liquid::reseed(
+            &mut state.particles,
+            ranges,
+            &state.blocks,
+            &state.velocity,
+            &state.boundary,
+            &state.surface_scratch.deep,
+            Bounds::around(layout.per_cell(D)),
+            state.steps,
+            flags,
+        );
     }
-    let bounds = Bounds::around(layout(params, 0).per_cell(D));
-    liquid::reseed(
-        &mut state.particles,
-        ranges,
-        &state.blocks,
-        &state.velocity,
-        &state.boundary,
-        &state.surface_scratch.deep,
-        bounds,
-        state.steps,
-        &mut scratch.flags,
-    )
+    let State { hollow: cells, particles, blocks, velocity, .. } = state;
+    let settled = hollow.settle(cells, particles, ranges, blocks, velocity, &layout, params.flip as f32);
+    Reseeded { added: done.added + settled.added, removed: done.removed + settled.removed }
 }
 
 /// How new particles are laid out.

@@ -30,6 +30,22 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn a_bench_compares_what_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bench = |only: &str| {
+        let state = ["bench", "--state", "pool_tiles_2d", "--cells", "96", "--frame", "1", "--json"];
+        let done = glug(&[&state[..], &["--only", only]].concat(), folder.path());
+        (done.status.code(), text(&done.stdout), text(&done.stderr))
+    };
+    let (code, found, _) = bench("reduced,16 to");
+    let found: Vec<serde_json::Value> = serde_json::from_str(&found).expect("a list");
+    let names: Vec<_> = found.iter().filter_map(|one| one["variant"].as_str()).collect();
+    assert_eq!((code, names), (Some(0), vec!["tiles 32, reduced", "tiles 16 to 64"]));
+    let (code, _, message) = bench("nonsense");
+    assert!(code == Some(2) && message.contains("tiles 32, reduced"), "{message}");
+}
+
+#[test]
 fn a_run_writes_its_files_and_a_table() {
     let folder = tempfile::tempdir().expect("a folder");
     let done = glug(

@@ -10,7 +10,7 @@ const BASIC: [&str; 8] =
     ["gravity", "flip", "cfl", "volume_correction", "density", "reseed", "seeds_per_axis", "min_substeps"];
 
 /// What some models look at and others do not.
-const OF_MODELS: [&str; 9] = [
+const OF_MODELS: [&str; 10] = [
     "air_density",
     "bubbles",
     "tile_size",
@@ -20,6 +20,7 @@ const OF_MODELS: [&str; 9] = [
     "bubble_band",
     "bubble_tile_size",
     "affine_liquid",
+    "reduced_advection",
 ];
 
 /// The list of parameters, with the values in use.

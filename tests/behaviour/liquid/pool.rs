@@ -1,7 +1,7 @@
 //! Particles on a grid, for tests of single stages.
 
 use glug::geometry::{Boundary, Solid, Walls};
-use glug::grid::{Blocks, Field, Grid, SIDE, Slots, block_cells};
+use glug::grid::{Blocks, CellSet, Field, Grid, SIDE, Slots, block_cells};
 use glug::liquid::{self, FaceMask, Particles, Sorter, SurfaceScratch};
 use glug::math::{Vector, hash_unit, mix, unflatten};
 
@@ -63,7 +63,16 @@ impl<const D: usize> Pool<D> {
     pub fn rebuild_surface(&mut self, per_axis: usize) {
         let Pool { particles, blocks, boundary, sorter, surface, scratch, .. } = self;
         let per_cell = per_axis.pow(D as u32);
-        liquid::rebuild_surface(particles, &sorter.ranges, blocks, boundary, surface, scratch, per_cell);
+        liquid::rebuild_surface(
+            particles,
+            &sorter.ranges,
+            blocks,
+            boundary,
+            surface,
+            scratch,
+            per_cell,
+            &CellSet::new(),
+        );
     }
 
     /// Sets every stored face from a velocity field given in cells from the domain's corner.

@@ -3,4 +3,5 @@
 mod dense;
 mod heavy;
 mod physics;
+mod reduced;
 mod waves;
