@@ -407,16 +407,34 @@ fn sum_up<const D: usize, X: Copy + Into<A>, A: Lane>(segments: &[Segment], x: &
         let sign = A::from(f32::from(segment.sign));
         let twice = segment.twice.map(|twice| A::from(f32::from(twice)));
         let [red_upper, black_upper] = upper_lanes::<D>(row % half);
+        // One loop for each thing to do: the compiler takes all lanes at once.
+        let (mut both, mut upper) = ([A::default(); 8], [A::default(); 8]);
         for lane in 0..8 {
-            let red = sign * A::from(red_lanes[lane]) * red[lane].into();
-            let black = sign * A::from(black_lanes[lane]) * black[lane].into();
-            let both = red + black;
-            let upper = A::from(red_upper[lane]) * red + A::from(black_upper[lane]) * black;
-            sums[0][lane] += both;
-            for k in 0..D {
-                sums[k + 1][lane] += twice[k] * both;
+            both[lane] = sign * A::from(red_lanes[lane]) * red[lane].into();
+        }
+        for lane in 0..8 {
+            upper[lane] = A::from(red_upper[lane]) * both[lane];
+        }
+        let mut second = [A::default(); 8];
+        for lane in 0..8 {
+            second[lane] = sign * A::from(black_lanes[lane]) * black[lane].into();
+        }
+        for lane in 0..8 {
+            both[lane] += second[lane];
+        }
+        for lane in 0..8 {
+            upper[lane] += A::from(black_upper[lane]) * second[lane];
+        }
+        for lane in 0..8 {
+            sums[0][lane] += both[lane];
+        }
+        for k in 0..D {
+            for lane in 0..8 {
+                sums[k + 1][lane] += twice[k] * both[lane];
             }
-            sums[D][lane] += A::from(2.0) * upper;
+        }
+        for lane in 0..8 {
+            sums[D][lane] += A::from(2.0) * upper[lane];
         }
     }
     let mut total = sums.map(|lanes| lanes.into_iter().map(Into::into).sum::<f64>());
@@ -442,11 +460,15 @@ fn hand_out<const D: usize, A: Lane>(segments: &[Segment], velocities: &[[A; 4]]
         let (first, along) = (sign * first, sign * A::from(2.0) * field[1]);
         let above = sign * A::from(2.0) * field[D];
         let [red_lanes, black_lanes] = segment.lanes.map(|lanes| &LANES[lanes as usize]);
+        let mut lower = [A::default(); 8];
         for lane in 0..8 {
-            let lower = first + A::from(lane as f32) * along;
-            let (red, black) = (A::from(red_upper[lane]) * above, A::from(black_upper[lane]) * above);
-            out[0][lane] += A::from(red_lanes[lane]) * (lower + red);
-            out[1][lane] += A::from(black_lanes[lane]) * (lower + black);
+            lower[lane] = first + A::from(lane as f32) * along;
+        }
+        for lane in 0..8 {
+            out[0][lane] += A::from(red_lanes[lane]) * (lower[lane] + A::from(red_upper[lane]) * above);
+        }
+        for lane in 0..8 {
+            out[1][lane] += A::from(black_lanes[lane]) * (lower[lane] + A::from(black_upper[lane]) * above);
         }
     }
     out
