@@ -201,6 +201,15 @@ fn sum_links<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: 
             for axis in 0..D {
                 let stride = power(8, axis);
                 let beside = topology.beside(cover)[axis][0] as usize;
+                let low = fine.topology.beside(block)[axis][0] as usize;
+                if low != 0 && [block, low].iter().all(|&block| fine.stencil.is_uniform(block)) {
+                    // Whole links all around, and nothing but merged cells.
+                    let whole = 0.5 * power(2, D - 1) as f32 * fine.stencil.constant;
+                    for (_, target) in quarter_rows::<D>(octant) {
+                        links[axis * cells + target..axis * cells + target + 4].fill(whole);
+                    }
+                    continue;
+                }
                 let fine_links = source.link(axis, block);
                 for (base, target) in quarter_rows::<D>(octant) {
                     // Only the links on the low side of the aggregates cross between them.

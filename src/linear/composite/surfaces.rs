@@ -180,7 +180,8 @@ impl Surfaces {
         let count = fine.bodies();
         let joined: Vec<(Vec<Patch>, [u32; 4])> = (0..count)
             .into_par_iter()
-            .with_min_len(count.div_ceil(16).max(1))
+            // Each part needs room for all nodes: a few parts are enough.
+            .with_min_len(count.div_ceil(4).max(1))
             .map_init(|| vec![0; cells + level.explicit.count], join)
             .collect();
         self.patches.clear();
