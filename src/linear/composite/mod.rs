@@ -8,14 +8,13 @@
 //! * `filled`: the network as it would be without bodies; its coarse levels know what the deep interior is like.
 //! * `bridge`: from the coarsest level that knows bodies to the levels of that network.
 //! * `saddle`: the indefinite form, where the bodies' velocities are unknowns too: a reference.
-//! * `composite`: the preconditioner. Levels whose cells are smaller than half a body carry bodies; deeper ones do not.
+//! * `cycle`: the preconditioner. Levels whose cells are smaller than half a body carry bodies; deeper ones do not.
 
 mod assemble;
 mod body;
 mod bridge;
 mod components;
-#[allow(clippy::module_inception)]
-mod composite;
+mod cycle;
 mod filled;
 mod rows;
 mod saddle;
@@ -23,5 +22,5 @@ mod surfaces;
 
 pub use assemble::assemble_with_bodies;
 pub use body::{Bodies, Body, BodyFace, Fluids, Moments, Response};
-pub(super) use composite::Composite;
+pub(super) use cycle::Composite;
 pub(super) use saddle::minimal_residuals;
