@@ -125,6 +125,7 @@ pub fn figures(arguments: &FiguresArguments, stop: &Arc<AtomicBool>) -> Result<(
                 cells: Some(cells),
                 frame: 5,
                 set: Vec::new(),
+                only: Vec::new(),
                 threads: Some(threads),
             };
             page.speed(number, scene, cells, &variants::variants(scene, &asked, stop)?);
