@@ -164,8 +164,15 @@ impl Vectors {
         cells + shared - 2.0 * mixed
     }
 
-    /// `x += α p`, `r −= α A p`; the level's `b` becomes the new `r`, scaled and rounded. Measures `r`.
-    pub fn step<const D: usize>(&mut self, level: &mut Level<D>, alpha: f64, scale: f64) -> Size {
+    /// `x += α p`, `r −= α A p`; the level's `b` becomes the new `r`, scaled and rounded. Measures `r`. Whatever `A` has
+    /// beyond the level's network is for `subtract` to take from a block's `r`.
+    pub fn step<const D: usize>(
+        &mut self,
+        level: &mut Level<D>,
+        alpha: f64,
+        scale: f64,
+        subtract: impl Fn(usize, &mut [Row<f64>]) + Sync + Send,
+    ) -> Size {
         let flat = self.p.as_flattened();
         for (cell, node, link) in level.explicit.contact_links() {
             let (at, link) = (paired_index::<D>(cell), f64::from(link));
@@ -186,6 +193,7 @@ impl Vectors {
             Cut(&mut self.sizes, 1),
         );
         each_block::<D, _>(parts, |block, (r, b, x, size)| {
+            subtract(block, r);
             size[0] = step_block::<f32, D>(block, r, b, alpha, scale, p, topology, stencil);
             let p = &p[block * rows..(block + 1) * rows];
             if was_zero {
@@ -199,7 +207,12 @@ impl Vectors {
     }
 
     /// `r −= A x`, for an `r` that holds the right-hand side; otherwise as [`Self::step`].
-    pub fn subtract_product<const D: usize>(&mut self, level: &mut Level<D>, scale: f64) -> Size {
+    pub fn subtract_product<const D: usize>(
+        &mut self,
+        level: &mut Level<D>,
+        scale: f64,
+        subtract: impl Fn(usize, &mut [Row<f64>]) + Sync + Send,
+    ) -> Size {
         self.settle_x();
         for (cell, node, link) in level.explicit.contact_links() {
             let (at, link) = (paired_index::<D>(cell), f64::from(link));
@@ -213,6 +226,7 @@ impl Vectors {
         let (x, topology, stencil) = (&self.x, &level.topology, &level.stencil);
         let parts = (Cut(&mut self.r, rows), Cut(&mut level.b, rows), Cut(&mut self.sizes, 1));
         each_block::<D, _>(parts, |block, (r, b, size)| {
+            subtract(block, r);
             size[0] = step_block::<f64, D>(block, r, b, 1.0, scale, x, topology, stencil);
         });
         self.round_shared(level, scale);

@@ -398,26 +398,30 @@ impl<const D: usize> Solver<D> {
         let network = self.vectors.energy(self.hierarchy.finest());
         match self.composite.as_mut().filter(|_| self.has_bodies) {
             None => network,
-            Some(composite) => network + composite.energy(&self.vectors.p),
+            Some(composite) => network + composite.respond(&self.vectors.p),
         }
     }
 
     /// `x += α p`, `r −= α A p`, after [`Self::energy`]; measures `r`.
     fn step(&mut self, alpha: f64, scale: f64) -> Size {
-        if let Some(composite) = self.composite.as_mut().filter(|_| self.has_bodies) {
-            composite.step(alpha, &mut self.vectors.r);
+        let (vectors, level) = (&mut self.vectors, self.hierarchy.finest_mut());
+        match self.composite.as_ref().filter(|_| self.has_bodies) {
+            None => vectors.step(level, alpha, scale, |_, _| {}),
+            Some(bodies) => vectors.step(level, alpha, scale, |block, r| bodies.subtract(block, alpha, r)),
         }
-        self.vectors.step(self.hierarchy.finest_mut(), alpha, scale)
     }
 
     /// `r −= A x`; measures it.
     fn subtract_product(&mut self, scale: f64) -> Size {
-        if let Some(composite) = self.composite.as_mut().filter(|_| self.has_bodies) {
-            self.vectors.settle_x();
-            let Vectors { x, r, .. } = &mut self.vectors;
-            composite.subtract_product(x, r);
+        let (vectors, level) = (&mut self.vectors, self.hierarchy.finest_mut());
+        match self.composite.as_mut().filter(|_| self.has_bodies) {
+            None => vectors.subtract_product(level, scale, |_, _| {}),
+            Some(bodies) => {
+                vectors.settle_x();
+                bodies.respond(&vectors.x);
+                vectors.subtract_product(level, scale, |block, r| bodies.subtract(block, 1.0, r))
+            }
         }
-        self.vectors.subtract_product(self.hierarchy.finest_mut(), scale)
     }
 
     /// Sets the finest `x` from the finest `b`; returns their product.

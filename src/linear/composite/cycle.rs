@@ -145,19 +145,13 @@ impl<const D: usize> Composite<D> {
     }
 
     /// `p·A p`, the bodies' part, for a vector of the solve; remembers how they move.
-    pub fn energy(&mut self, p: &[Row<f32>]) -> f64 {
-        self.finest.respond_exactly::<D, _>(&self.list, p, &mut self.velocities)
+    pub fn respond<X: Copy + Into<f64> + Sync>(&mut self, p: &[Row<X>]) -> f64 {
+        self.finest.respond_exactly::<D, X>(&self.list, p, &mut self.velocities)
     }
 
-    /// `r −= α A p`, the bodies' part, for the `p` of the last [`Self::energy`].
-    pub fn step(&self, alpha: f64, r: &mut [Row<f64>]) {
-        self.finest.subtract_exactly::<D>(alpha, &self.velocities, r);
-    }
-
-    /// `r −= A x`, the bodies' part.
-    pub fn subtract_product(&mut self, x: &[Row<f64>], r: &mut [Row<f64>]) {
-        self.finest.respond_exactly::<D, _>(&self.list, x, &mut self.velocities);
-        self.finest.subtract_exactly::<D>(1.0, &self.velocities, r);
+    /// `r −= α A p` in a block, the bodies' part, for the `p` of the last [`Self::respond`].
+    pub fn subtract(&self, block: usize, alpha: f64, r: &mut [Row<f64>]) {
+        self.finest.subtract_exactly::<D>(block, alpha, &self.velocities, r);
     }
 
     /// Sets the finest `x` to component numbers, as [`Hierarchy::label_components`] does.

@@ -86,6 +86,8 @@ pub(super) struct RowSurfaces {
     rows: Vec<u32>,
     row_start: Vec<u32>,
     by_row: Vec<Segment>,
+    /// Per block: the first of its rows.
+    block_start: Vec<u32>,
     /// Right-hand side of those rows without the bodies, red and black.
     base: Vec<[Row<f32>; 2]>,
     place: Vec<u32>,
@@ -117,6 +119,12 @@ impl RowSurfaces {
             self.segments.extend(segments);
         }
         self.sort_by_row(level.topology.len() * half_rows(D));
+        self.block_start.clear();
+        for (index, &row) in self.rows.iter().enumerate() {
+            let block = row as usize / half_rows(D);
+            self.block_start.resize(self.block_start.len().max(block + 1), index as u32);
+        }
+        self.block_start.resize(level.topology.len() + 1, self.rows.len() as u32);
     }
 
     fn sort_by_row(&mut self, rows: usize) {
@@ -210,33 +218,33 @@ impl RowSurfaces {
         energies.iter().sum()
     }
 
-    /// `r −= α Jᵀ v`.
+    /// `r −= α Jᵀ v` in a block.
     pub fn subtract_exactly<const D: usize>(
         &self,
+        block: usize,
         alpha: f64,
         velocities: &Velocities<f64>,
         r: &mut [Row<f64>],
     ) {
-        let (r, half) = (Scatter::new(r), half_rows(D));
-        self.each_row(|index| {
-            let row = self.rows[index] as usize;
-            let start = row / half * 2 * half + row % half;
-            let taken = hand_out::<D, f64>(self.segments_of(index), velocities, row % half);
-            // SAFETY: every row is visited once.
-            let values = unsafe { [&mut *r.at(start), &mut *r.at(start + half)] };
-            for (values, taken) in values.into_iter().zip(taken) {
+        let half = half_rows(D);
+        for index in self.block_start[block] as usize..self.block_start[block + 1] as usize {
+            let row = self.rows[index] as usize % half;
+            let taken = hand_out::<D, f64>(self.segments_of(index), velocities, row);
+            for (colour, taken) in taken.iter().enumerate() {
+                let values = &mut r[colour * half + row];
                 for lane in 0..8 {
                     values[lane] -= alpha * taken[lane];
                 }
             }
-        });
+        }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         (self.segments.capacity() + self.by_row.capacity()) * size_of::<Segment>()
             + self.start.capacity() * 16
-            + (self.rows.capacity() + self.row_start.capacity() + self.place.capacity()) * 4
+            + (self.rows.capacity() + self.row_start.capacity()) * 4
+            + (self.block_start.capacity() + self.place.capacity()) * 4
             + self.base.capacity() * 64
     }
 }
