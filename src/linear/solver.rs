@@ -28,7 +28,6 @@ pub struct Solver<const D: usize> {
     palindrome: Palindrome<D>,
     /// The bodies of the system at hand, if it has any.
     composite: Option<Box<Composite<D>>>,
-    has_bodies: bool,
 }
 
 /// Iterations without a new smallest residual after which a solve counts as stalled.
@@ -110,7 +109,7 @@ impl<const D: usize> Solver<D> {
         let mut info = SolveInfo::default();
         let clock = Instant::now();
         self.prepare(system, bodies, params);
-        match self.composite.as_ref().filter(|_| self.has_bodies) {
+        match self.composite.as_ref() {
             None => self.hierarchy.describe(&mut info),
             Some(composite) => composite.describe(&self.hierarchy, &mut info),
         }
@@ -161,14 +160,13 @@ impl<const D: usize> Solver<D> {
     }
 
     fn prepare(&mut self, system: &System<'_, D>, bodies: Option<&Bodies<'_>>, params: &SolverParams) {
-        let bodies = bodies.filter(|bodies| !bodies.list.is_empty());
-        self.has_bodies = bodies.is_some();
-        if let Some(bodies) = bodies {
+        if let Some(bodies) = bodies.filter(|bodies| !bodies.list.is_empty()) {
             let multigrid = params.preconditioner == PreconditionerKind::Multigrid;
             self.composite.get_or_insert_default().build(system, bodies, &mut self.hierarchy, multigrid);
             self.vectors.reset(self.hierarchy.finest());
             return;
         }
+        self.composite = None;
         self.hierarchy.build(system);
         match params.preconditioner {
             PreconditionerKind::Multigrid
@@ -186,7 +184,7 @@ impl<const D: usize> Solver<D> {
 
     /// Makes sums of `r`, or means of `x`, vanish over the components without ground.
     fn remove(&mut self, what: Remove, system: &System<'_, D>, components: usize) {
-        let found = match self.composite.as_mut().filter(|_| self.has_bodies) {
+        let found = match self.composite.as_mut() {
             None => self.hierarchy.label_components(),
             Some(composite) => composite.label_components(&mut self.hierarchy),
         };
@@ -241,7 +239,7 @@ impl<const D: usize> Solver<D> {
             return self.minimize_residuals(task, &goal, info);
         }
         let kind = match task.params.preconditioner {
-            kind if !self.has_bodies || kind == PreconditionerKind::Multigrid => kind,
+            kind if self.composite.is_none() || kind == PreconditionerKind::Multigrid => kind,
             _ => PreconditionerKind::Jacobi,
         };
         if kind != PreconditionerKind::Multigrid {
@@ -259,7 +257,7 @@ impl<const D: usize> Solver<D> {
         let network = assemble(task.system);
         let mut b: Vec<f64> = network.cells.iter().map(|&cell| task.rhs[cell as usize]).collect();
         b.extend_from_slice(task.shared_rhs);
-        let bodies = task.bodies.filter(|_| self.has_bodies);
+        let bodies = task.bodies.filter(|_| self.composite.is_some());
         let limit = FALLBACK_SHARE * task.params.max_iterations;
         let found = minimal_residuals::<D>(&network, bodies, &b, task.params, limit);
         info.iterations = found.iterations;
@@ -396,7 +394,7 @@ impl<const D: usize> Solver<D> {
     /// `p·A p`.
     fn energy(&mut self) -> f64 {
         let network = self.vectors.energy(self.hierarchy.finest());
-        match self.composite.as_mut().filter(|_| self.has_bodies) {
+        match self.composite.as_mut() {
             None => network,
             Some(composite) => network + composite.respond(&self.vectors.p),
         }
@@ -405,7 +403,7 @@ impl<const D: usize> Solver<D> {
     /// `x += α p`, `r −= α A p`, after [`Self::energy`]; measures `r`.
     fn step(&mut self, alpha: f64, scale: f64) -> Size {
         let (vectors, level) = (&mut self.vectors, self.hierarchy.finest_mut());
-        match self.composite.as_ref().filter(|_| self.has_bodies) {
+        match self.composite.as_ref() {
             None => vectors.step(level, alpha, scale, |_, _| {}),
             Some(bodies) => vectors.step(level, alpha, scale, |block, r| bodies.subtract(block, alpha, r)),
         }
@@ -414,7 +412,7 @@ impl<const D: usize> Solver<D> {
     /// `r −= A x`; measures it.
     fn subtract_product(&mut self, scale: f64) -> Size {
         let (vectors, level) = (&mut self.vectors, self.hierarchy.finest_mut());
-        match self.composite.as_mut().filter(|_| self.has_bodies) {
+        match self.composite.as_mut() {
             None => vectors.subtract_product(level, scale, |_, _| {}),
             Some(bodies) => {
                 vectors.settle_x();
@@ -427,7 +425,7 @@ impl<const D: usize> Solver<D> {
     /// Sets the finest `x` from the finest `b`; returns their product.
     fn apply_preconditioner(&mut self, kind: PreconditionerKind, sweeps: usize) -> f64 {
         match kind {
-            PreconditionerKind::Multigrid => match self.composite.as_mut().filter(|_| self.has_bodies) {
+            PreconditionerKind::Multigrid => match self.composite.as_mut() {
                 None => self.hierarchy.cycle(sweeps.max(1)),
                 Some(composite) => composite.cycle(&mut self.hierarchy, sweeps.max(1)),
             },

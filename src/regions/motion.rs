@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::grid::{Blocks, Field, SIDE, Scatter, block_cells};
+use crate::grid::{Blocks, Field, SIDE, Scatter, block_cells, masks};
 use crate::linear::BodyFace;
 use crate::math::{Side, power, unflatten};
 
@@ -96,7 +96,7 @@ impl<const D: usize> Tiling<D> {
                 let first = blocks.first_cell(piece.slot as usize);
                 let start = piece.slot as usize * block_cells(D);
                 for row in 0..block_cells(D) / SIDE {
-                    let bits = (piece.bits[row / SIDE] >> (row % SIDE * SIDE)) & 0xff;
+                    let bits = masks::row(&piece.bits, row);
                     if bits == 0 {
                         continue;
                     }
@@ -197,7 +197,7 @@ fn add_block<const D: usize>(velocity: &Field<f32>, piece: &Piece, base: [f64; 3
     // Sums in the block's own coordinates first.
     let mut own = [0.0f64; 4];
     for (row, values) in block.chunks_exact(SIDE).enumerate() {
-        let bits = (piece.bits[row / SIDE] >> (row % SIDE * SIDE)) & 0xff;
+        let bits = masks::row(&piece.bits, row);
         if bits == 0 {
             continue;
         }
@@ -226,7 +226,7 @@ fn write_block<const D: usize>(
 ) {
     let field = &tile.field[axis];
     for row in 0..block_cells(D) / SIDE {
-        let bits = (piece.bits[row / SIDE] >> (row % SIDE * SIDE)) & 0xff;
+        let bits = masks::row(&piece.bits, row);
         if bits == 0 {
             continue;
         }

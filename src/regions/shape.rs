@@ -97,7 +97,7 @@ impl<const D: usize> Around<'_, D> {
                 let high = masks::beside::<D>(&piece.bits, axis, true, &self.bits(above));
                 let stride = power(SIDE, axis);
                 for row in 0..block_cells(D) / SIDE {
-                    let bits = (piece.bits[row / SIDE] >> (row % SIDE * SIDE)) as u8;
+                    let bits = masks::row(&piece.bits, row);
                     let offset = self.twice(slot, row * SIDE, axis).map(|t| 0.5 * t as f64);
                     include_row(&mut faces.all[axis], bits, offset);
                 }

@@ -13,6 +13,7 @@
 mod assemble;
 mod body;
 mod bridge;
+mod by_place;
 mod components;
 mod cycle;
 mod filled;

@@ -13,10 +13,11 @@ use crate::grid::{Scatter, block_cells, masks};
 use super::super::layout::{Node, Place, Row, half_rows, plane_rows};
 use super::super::level::Level;
 use super::body::{Bodies, Body, BodyFace, Moments};
-use super::surfaces::{Term, Velocities, share_of};
+use super::by_place::{ByPlace, line_up};
+use super::surfaces::{Term, Velocities, respond, share_of};
 
 /// Faces of one body, across one axis and towards one side, beside the cells of a pair of rows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Segment {
     /// The pair of rows: block times rows of a colour, and row.
     row: u32,
@@ -82,15 +83,12 @@ pub(super) struct RowSurfaces {
     segments: Vec<Segment>,
     /// Per body: where its segments across each axis start, and where the last ones end.
     pub start: Vec<[u32; 4]>,
-    /// The rows beside bodies, in ascending order, where their segments start, and those.
-    rows: Vec<u32>,
-    row_start: Vec<u32>,
-    by_row: Vec<Segment>,
+    /// The same by the rows they lie in.
+    rows: ByPlace<Segment>,
     /// Per block: the first of its rows.
     block_start: Vec<u32>,
     /// Right-hand side of those rows without the bodies, red and black.
     base: Vec<[Row<f32>; 2]>,
-    place: Vec<u32>,
     velocities: Velocities<f32>,
 }
 
@@ -111,52 +109,16 @@ impl RowSurfaces {
         };
         let found: Vec<(Vec<Segment>, [u32; 4])> =
             bodies.list.par_iter().enumerate().with_min_len(1).map(of_body).collect();
-        self.segments.clear();
-        self.start.clear();
-        for (segments, ends) in found {
-            let base = self.segments.len() as u32;
-            self.start.push(ends.map(|end| base + end));
-            self.segments.extend(segments);
-        }
-        self.sort_by_row(level.topology.len() * half_rows(D));
+        line_up(found, &mut self.segments, &mut self.start);
+        let rows = level.topology.len() * half_rows(D);
+        self.rows.sort(rows, self.segments.iter().map(|segment| (segment.row, *segment)));
+        self.base.resize(self.rows.places.len(), [[0.0; 8]; 2]);
         self.block_start.clear();
-        for (index, &row) in self.rows.iter().enumerate() {
+        for (index, &row) in self.rows.places.iter().enumerate() {
             let block = row as usize / half_rows(D);
             self.block_start.resize(self.block_start.len().max(block + 1), index as u32);
         }
-        self.block_start.resize(level.topology.len() + 1, self.rows.len() as u32);
-    }
-
-    fn sort_by_row(&mut self, rows: usize) {
-        self.place.clear();
-        self.place.resize(rows, 0);
-        for segment in &self.segments {
-            self.place[segment.row as usize] += 1;
-        }
-        self.rows.clear();
-        self.row_start.clear();
-        let mut next = 0;
-        for (row, count) in self.place.iter_mut().enumerate().filter(|(_, count)| **count != 0) {
-            self.rows.push(row as u32);
-            self.row_start.push(next);
-            next += std::mem::replace(count, next);
-        }
-        self.row_start.push(next);
-        self.by_row.clear();
-        self.by_row.reserve(self.segments.len());
-        let spare = self.by_row.spare_capacity_mut();
-        for segment in &self.segments {
-            let place = &mut self.place[segment.row as usize];
-            spare[*place as usize].write(*segment);
-            *place += 1;
-        }
-        // SAFETY: each segment was written to a place of its own.
-        unsafe { self.by_row.set_len(self.segments.len()) };
-        self.base.resize(self.rows.len(), [[0.0; 8]; 2]);
-    }
-
-    fn segments_of(&self, row: usize) -> &[Segment] {
-        &self.by_row[self.row_start[row] as usize..self.row_start[row + 1] as usize]
+        self.block_start.resize(level.topology.len() + 1, self.rows.places.len() as u32);
     }
 
     /// Calls `each(place, twice the offset, sign)` for the faces of a body across an axis.
@@ -168,16 +130,6 @@ impl RowSurfaces {
     ) {
         for segment in &self.segments[start[axis] as usize..start[axis + 1] as usize] {
             segment.each_face::<D>(|place, twice| each(place, twice, f32::from(segment.sign)));
-        }
-    }
-
-    /// Calls `work` with every row beside a body, on several threads.
-    fn each_row(&self, work: impl Fn(usize) + Sync + Send) {
-        let count = self.rows.len();
-        if count > 2 * GRAIN {
-            (0..count).into_par_iter().with_min_len(GRAIN).for_each(work);
-        } else {
-            (0..count).for_each(work);
         }
     }
 
@@ -228,8 +180,8 @@ impl RowSurfaces {
     ) {
         let half = half_rows(D);
         for index in self.block_start[block] as usize..self.block_start[block + 1] as usize {
-            let row = self.rows[index] as usize % half;
-            let taken = hand_out::<D, f64>(self.segments_of(index), velocities, row);
+            let row = self.rows.places[index] as usize % half;
+            let taken = hand_out::<D, f64>(self.rows.of(index), velocities, row);
             for (colour, taken) in taken.iter().enumerate() {
                 let values = &mut r[colour * half + row];
                 for lane in 0..8 {
@@ -241,10 +193,10 @@ impl RowSurfaces {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        (self.segments.capacity() + self.by_row.capacity()) * size_of::<Segment>()
+        self.segments.capacity() * size_of::<Segment>()
+            + self.rows.bytes()
             + self.start.capacity() * 16
-            + (self.rows.capacity() + self.row_start.capacity()) * 4
-            + (self.block_start.capacity() + self.place.capacity()) * 4
+            + self.block_start.capacity() * 4
             + self.base.capacity() * 64
     }
 }
@@ -254,11 +206,11 @@ impl<const D: usize> Term<D> for RowSurfaces {
         let half = half_rows(D);
         level.touched.clear();
         level.touched.resize(level.topology.len(), false);
-        for (index, &row) in self.rows.iter().enumerate() {
+        for (index, &row) in self.rows.places.iter().enumerate() {
             let (block, row) = (row as usize / half, row as usize % half);
             level.touched[block] = true;
             let mut bound = [[0.0f32; 8]; 2];
-            for segment in self.segments_of(index) {
+            for segment in self.rows.of(index) {
                 let each = bodies[segment.field as usize / 3].bound as f32;
                 for (bound, lanes) in bound.iter_mut().zip(segment.lanes) {
                     (0..8).for_each(|lane| bound[lane] += each * LANES[lanes as usize][lane]);
@@ -278,7 +230,7 @@ impl<const D: usize> Term<D> for RowSurfaces {
 
     fn take_base(&mut self, level: &Level<D>) {
         let half = half_rows(D);
-        self.base.par_iter_mut().zip(&self.rows).with_min_len(GRAIN).for_each(|(base, &row)| {
+        self.base.par_iter_mut().zip(&self.rows.places).with_min_len(GRAIN).for_each(|(base, &row)| {
             let start = row as usize / half * 2 * half + row as usize % half;
             *base = [level.b[start], level.b[start + half]];
         });
@@ -287,21 +239,15 @@ impl<const D: usize> Term<D> for RowSurfaces {
     fn freeze(&mut self, bodies: &[Body], level: &mut Level<D>) {
         let half = half_rows(D);
         let mut velocities = std::mem::take(&mut self.velocities);
-        velocities.resize(3 * bodies.len(), [0.0; 4]);
         let x = Vector::<f32> { rows: [&level.x[0], &level.x[1]], stride: half };
-        velocities.par_chunks_mut(3).enumerate().for_each(|(body, out)| {
-            let forces = self.forces::<D, f32, f32>(body, &x);
-            let field = bodies[body].response.apply::<D>(&forces);
-            // Segments count everything twice.
-            out.iter_mut().zip(field).for_each(|(out, field)| *out = field.map(|v| 0.5 * v as f32));
-        });
+        respond::<D>(bodies, &mut velocities, |body| self.forces::<D, f32, f32>(body, &x));
         // What shared nodes add to the same cells is added anew by the sweeps.
         level.explicit.restore_base(&mut level.b);
         let b = Scatter::new(&mut level.b);
-        self.each_row(|index| {
-            let row = self.rows[index] as usize;
+        self.rows.each(GRAIN, |index| {
+            let row = self.rows.places[index] as usize;
             let start = row / half * 2 * half + row % half;
-            let taken = hand_out::<D, f32>(self.segments_of(index), &velocities, row % half);
+            let taken = hand_out::<D, f32>(self.rows.of(index), &velocities, row % half);
             for colour in 0..2 {
                 let base = &self.base[index][colour];
                 let value = std::array::from_fn(|lane| base[lane] - taken[colour][lane]);
@@ -317,8 +263,8 @@ impl<const D: usize> Term<D> for RowSurfaces {
         let half = half_rows(D);
         level.explicit.restore_base(&mut level.b);
         let b = Scatter::new(&mut level.b);
-        self.each_row(|index| {
-            let row = self.rows[index] as usize;
+        self.rows.each(GRAIN, |index| {
+            let row = self.rows.places[index] as usize;
             let start = row / half * 2 * half + row % half;
             // SAFETY: every row is visited once.
             unsafe {

@@ -10,7 +10,8 @@ use crate::grid::{Scatter, block_cells};
 
 use super::super::layout::{Node, Place};
 use super::super::level::Level;
-use super::body::Body;
+use super::body::{Body, Moments};
+use super::by_place::{ByPlace, line_up};
 use super::rows::RowSurfaces;
 
 /// What bodies add to a level.
@@ -38,6 +39,19 @@ pub(super) fn share_of(diagonal: f32, bound: f32) -> f32 {
     if shift > 0.0 { diagonal / (diagonal + shift) } else { 1.0 }
 }
 
+/// Sets `out` to how `forces` make the bodies move, halved: surfaces count everything twice.
+pub(super) fn respond<const D: usize>(
+    bodies: &[Body],
+    out: &mut Velocities<f32>,
+    forces: impl Fn(usize) -> Moments + Sync + Send,
+) {
+    out.resize(3 * bodies.len(), [0.0; 4]);
+    out.par_chunks_mut(3).enumerate().for_each(|(body, out)| {
+        let field = bodies[body].response.apply::<D>(&forces(body));
+        out.iter_mut().zip(field).for_each(|(out, field)| *out = field.map(|v| 0.5 * v as f32));
+    });
+}
+
 /// Several faces of one body, beside one node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Patch {
@@ -49,7 +63,7 @@ struct Patch {
 }
 
 /// A patch as its node sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Contact {
     twice: [f32; 4],
     /// Whose velocity counts there: three times the body, and the axis.
@@ -62,18 +76,14 @@ pub(super) struct Surfaces {
     patches: Vec<Patch>,
     /// Per body: where its patches across each axis start, and where the last ones end.
     start: Vec<[u32; 4]>,
-    /// The nodes beside bodies, in ascending order, and where their contacts start.
-    nodes: Vec<u32>,
-    contact_start: Vec<u32>,
-    contacts: Vec<Contact>,
+    /// The same by the nodes they are beside.
+    nodes: ByPlace<Contact>,
     /// Right-hand side of those nodes without the bodies.
     base: Vec<f32>,
     /// Per such node: the sum of `λ_b` over the faces of bodies it stands for.
     bound: Vec<f32>,
     /// Nodes of the level that are cells, whether unknowns or not.
     cells: usize,
-    /// Working memory: where a node's next contact goes.
-    place: Vec<u32>,
     velocities: Velocities<f32>,
 }
 
@@ -184,78 +194,41 @@ impl Surfaces {
             .with_min_len(count.div_ceil(4).max(1))
             .map_init(|| vec![0; cells + level.explicit.count], join)
             .collect();
-        self.patches.clear();
-        self.start.clear();
-        for (patches, ends) in joined {
-            let base = self.patches.len() as u32;
-            self.start.push(ends.map(|end| base + end));
-            self.patches.extend(patches);
-        }
+        line_up(joined, &mut self.patches, &mut self.start);
         self.sort_by_node::<D>(level, bodies);
     }
 
     /// Once the patches are there: sorts them by the nodes they belong to.
     fn sort_by_node<const D: usize>(&mut self, level: &Level<D>, bodies: &[Body]) {
         self.cells = level.topology.len() * block_cells(D);
-        let Surfaces { patches, start, contacts, nodes, contact_start, place, bound, .. } = self;
-        place.clear();
-        place.resize(self.cells + level.explicit.count, 0);
-        for patch in &*patches {
-            place[patch.node as usize] += 1;
-        }
-        nodes.clear();
-        contact_start.clear();
-        let mut next = 0;
-        for (node, count) in place.iter_mut().enumerate().filter(|(_, count)| **count != 0) {
-            nodes.push(node as u32);
-            contact_start.push(next);
-            next += std::mem::replace(count, next);
-        }
-        contact_start.push(next);
-        contacts.clear();
-        contacts.resize(patches.len(), Contact { twice: [0.0; 4], field: 0 });
-        bound.clear();
-        bound.resize(nodes.len(), 0.0);
-        for (body, start) in start.iter().enumerate() {
-            for axis in 0..D {
-                for patch in &patches[start[axis] as usize..start[axis + 1] as usize] {
-                    let place = &mut place[patch.node as usize];
-                    let field = (3 * body + axis) as u32;
-                    contacts[*place as usize] = Contact { twice: patch.twice, field };
-                    *place += 1;
-                }
-            }
-        }
-        // Places have moved on to where the next node's begin; the order of nodes is that of places.
+        let Surfaces { patches, start, nodes, bound, .. } = self;
+        let contacts = start.iter().enumerate().flat_map(|(body, start)| {
+            let patches = &*patches;
+            (0..D).flat_map(move |axis| {
+                let contact =
+                    move |patch: &Patch| Contact { twice: patch.twice, field: (3 * body + axis) as u32 };
+                let range = start[axis] as usize..start[axis + 1] as usize;
+                patches[range].iter().map(move |patch| (patch.node, contact(patch)))
+            })
+        });
+        let len = self.cells + level.explicit.count;
+        nodes.sort(len, contacts);
+        let mut bounds = vec![0.0; len];
         for (body, start) in start.iter().enumerate() {
             for patch in &patches[start[0] as usize..start[D] as usize] {
-                let node = nodes.partition_point(|&node| node < patch.node);
-                bound[node] += patch.faces * bodies[body].bound as f32;
+                bounds[patch.node as usize] += patch.faces * bodies[body].bound as f32;
             }
         }
-        self.base.resize(nodes.len(), 0.0);
-    }
-
-    fn contacts_of(&self, node: usize) -> std::ops::Range<usize> {
-        self.contact_start[node] as usize..self.contact_start[node + 1] as usize
-    }
-
-    /// Calls `work` with every node beside a body, on several threads.
-    fn each_node(&self, work: impl Fn(usize) + Sync + Send) {
-        let count = self.nodes.len();
-        if count > 2 * GRAIN {
-            (0..count).into_par_iter().with_min_len(GRAIN).for_each(work);
-        } else {
-            (0..count).for_each(work);
-        }
+        bound.clear();
+        bound.extend(nodes.places.iter().map(|&node| bounds[node as usize]));
+        self.base.resize(nodes.places.len(), 0.0);
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.patches.capacity() * size_of::<Patch>()
-            + self.contacts.capacity() * size_of::<Contact>()
+            + self.nodes.bytes()
             + self.start.capacity() * 16
-            + (self.nodes.capacity() + self.contact_start.capacity() + self.place.capacity()) * 4
             + (self.base.capacity() + self.bound.capacity()) * 4
     }
 }
@@ -264,7 +237,7 @@ impl<const D: usize> Term<D> for Surfaces {
     fn prepare(&self, _: &[Body], level: &mut Level<D>) {
         level.touched.clear();
         level.touched.resize(level.topology.len(), false);
-        for (&node, &bound) in self.nodes.iter().zip(&self.bound) {
+        for (&node, &bound) in self.nodes.places.iter().zip(&self.bound) {
             let node = node as usize;
             if node >= self.cells {
                 let index = node - self.cells;
@@ -282,7 +255,7 @@ impl<const D: usize> Term<D> for Surfaces {
 
     fn take_base(&mut self, level: &Level<D>) {
         let (b, explicit, cells) = (level.b.as_flattened(), &level.explicit.b, self.cells);
-        self.base.par_iter_mut().zip(&self.nodes).with_min_len(GRAIN).for_each(|(base, &node)| {
+        self.base.par_iter_mut().zip(&self.nodes.places).with_min_len(GRAIN).for_each(|(base, &node)| {
             let node = node as usize;
             *base = if node < cells { b[node] } else { explicit[node - cells] };
         });
@@ -290,7 +263,6 @@ impl<const D: usize> Term<D> for Surfaces {
 
     fn freeze(&mut self, bodies: &[Body], level: &mut Level<D>) {
         let mut velocities = std::mem::take(&mut self.velocities);
-        velocities.resize(3 * bodies.len(), [0.0; 4]);
         let x = [&level.x[0], &level.x[1]].map(|x| x.as_flattened());
         let (cells, extras, half) = (self.cells, &level.explicit.x, const { block_cells(D) / 2 });
         let value = |node: usize| -> f32 {
@@ -300,22 +272,20 @@ impl<const D: usize> Term<D> for Surfaces {
             let (block, colour, place) = taken_apart::<D>(node);
             x[colour][block * half + place]
         };
-        velocities.par_chunks_mut(3).enumerate().for_each(|(body, out)| {
+        respond::<D>(bodies, &mut velocities, |body| {
             let start = self.start[body].map(|at| at as usize);
             let mut forces = [[0.0; 4]; 3];
             for axis in 0..D {
                 forces[axis] = sum_up(&self.patches[start[axis]..start[axis + 1]], &value);
             }
-            let field = bodies[body].response.apply::<D>(&forces);
-            // Patches count everything twice.
-            out.iter_mut().zip(field).for_each(|(out, field)| *out = field.map(|v| 0.5 * v as f32));
+            forces
         });
         // What shared nodes add to the same cells is added anew by the sweeps.
         level.explicit.restore_base(&mut level.b);
         let (b, explicit) = (Scatter::new(level.b.as_flattened_mut()), Scatter::new(&mut level.explicit.b));
-        self.each_node(|index| {
-            let value = self.base[index] - hand_out(&self.contacts[self.contacts_of(index)], &velocities);
-            let node = self.nodes[index] as usize;
+        self.nodes.each(GRAIN, |index| {
+            let value = self.base[index] - hand_out(self.nodes.of(index), &velocities);
+            let node = self.nodes.places[index] as usize;
             // SAFETY: every node is visited once.
             unsafe { if node < cells { b.put(node, value) } else { explicit.put(node - cells, value) } }
         });
@@ -326,7 +296,7 @@ impl<const D: usize> Term<D> for Surfaces {
     fn restore(&self, level: &mut Level<D>) {
         level.explicit.restore_base(&mut level.b);
         let (b, explicit, cells) = (level.b.as_flattened_mut(), &mut level.explicit.b, self.cells);
-        for (&node, &base) in self.nodes.iter().zip(&self.base) {
+        for (&node, &base) in self.nodes.places.iter().zip(&self.base) {
             let node = node as usize;
             if node < cells { b[node] = base } else { explicit[node - cells] = base }
         }
