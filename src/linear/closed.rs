@@ -14,18 +14,9 @@ use super::transfer;
 /// Sets the finest `x` to the number of each node's component, from 1; 0 where the component has a ground.
 /// Returns how many there are.
 pub(super) fn label<const D: usize>(levels: &mut [Level<D>], coarsest: &Coarsest) -> usize {
-    label_with(levels, coarsest.closed, |last| coarsest.write_components(last))
-}
-
-/// The same where `write` names the components of the last level, of which `count` have no ground.
-pub(super) fn label_with<const D: usize>(
-    levels: &mut [Level<D>],
-    count: usize,
-    write: impl FnOnce(&mut Level<D>),
-) -> usize {
     let Some((last, finer)) = levels.split_last_mut() else { return 0 };
-    let mut count = count;
-    write(last);
+    let mut count = coarsest.closed;
+    coarsest.write_components(last);
     name_closed(last, &mut count);
     let mut coarse = last;
     for fine in finer.iter_mut().rev() {

@@ -8,6 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::grid::block_cells;
+
 use super::explicit::{cell_value, paired_index};
 use super::layout::{Node, Place};
 use super::level::Level;
@@ -75,7 +77,7 @@ impl Coarsest {
     fn list_nodes<const D: usize>(&mut self, level: &Level<D>) {
         self.cells.clear();
         self.index_of.clear();
-        self.index_of.resize(level.b.len() * 8, u32::MAX);
+        self.index_of.resize(level.topology.len() * block_cells(D), u32::MAX);
         let words = super::stencil::mask_words(D);
         for (index, &word) in level.stencil.live.iter().enumerate() {
             let mut rest = word;

@@ -44,8 +44,6 @@ pub(super) struct Explicit<const D: usize> {
     pub x: Vec<f32>,
     pub b: Vec<f32>,
     pub diagonal: Vec<f64>,
-    /// How far sweeps move each node towards its row's solution; empty if all the way.
-    damping: Vec<f32>,
     start: Vec<u32>,
     to: Vec<Node>,
     link: Vec<f32>,
@@ -130,19 +128,6 @@ impl<const D: usize> Explicit<D> {
         self.x.resize(self.count, 0.0);
         self.b.clear();
         self.b.resize(self.count, 0.0);
-        self.damping.clear();
-    }
-
-    /// Makes sweeps move a node only part of the way.
-    pub fn damp(&mut self, node: usize, share: f32) {
-        self.damping.resize(self.count, 1.0);
-        self.damping[node] = share;
-    }
-
-    /// The value between an old one and a new one to which damping lets a sweep move a node.
-    #[inline]
-    fn damped(&self, node: usize, old: f32, new: f32) -> f32 {
-        self.damping.get(node).map_or(new, |share| old + share * (new - old))
     }
 
     /// Indices of the shared nodes.
@@ -278,7 +263,7 @@ impl<const D: usize> Explicit<D> {
                     sum += f64::from(link) * f64::from(self.x[index]);
                 }
             }
-            self.x[node] = self.damped(node, 0.0, over(sum, self.diagonal[node]));
+            self.x[node] = over(sum, self.diagonal[node]);
         }
     }
 
@@ -288,7 +273,7 @@ impl<const D: usize> Explicit<D> {
         let ends = [0, self.ends[0], self.ends[1]];
         for step in 0..ends[colour + 1] - ends[colour] {
             let node = if backwards { ends[colour + 1] - 1 - step } else { ends[colour] + step };
-            self.x[node] = self.damped(node, self.x[node], self.solve_row(node, x, &self.x));
+            self.x[node] = self.solve_row(node, x, &self.x);
         }
     }
 

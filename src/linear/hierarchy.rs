@@ -15,6 +15,7 @@ use super::params::SolveInfo;
 use super::source::{Finest, Source};
 use super::split::Splitter;
 use super::system::System;
+use super::topology::Topology;
 use super::transfer;
 
 /// With so few nodes left, the rest is solved exactly.
@@ -40,6 +41,18 @@ pub(super) struct Hierarchy<const D: usize> {
     block_of: Vec<u32>,
     half_links: Vec<HalfLink>,
     largest: Vec<f32>,
+    /// The first level that is swept.
+    first_swept: usize,
+}
+
+/// What a finest level is read for.
+#[derive(Clone, Copy, PartialEq)]
+enum Purpose {
+    Sweeps,
+    /// Coarser levels only.
+    Coarsening,
+    /// To know about its unknowns and links.
+    Survey,
 }
 
 /// Two materials have whole links of two strengths: blocks of the one that fills more of them are swept fast.
@@ -49,37 +62,64 @@ fn most_frequent(values: &mut [f32]) -> f32 {
     runs.max_by_key(|run| run.len()).map_or(0.0, |run| run[0])
 }
 
+/// The strength of a whole link. Whole links are the largest ones, in one material: partly covered faces only weaken them.
+fn find_whole<const D: usize, S: Source<D>>(
+    topology: &Topology<D>,
+    source: &S,
+    largest: &mut Vec<f32>,
+    has_materials: bool,
+) -> f32 {
+    largest.clear();
+    largest.resize(topology.len(), 0.0);
+    each_block::<D, _>((Cut(largest, 1),), |block, (largest,)| {
+        for axis in 0..D {
+            let mut lanes = [0.0f32; 16];
+            for values in source.link(axis, block).as_chunks::<16>().0 {
+                for (lane, &value) in lanes.iter_mut().zip(values) {
+                    *lane = if value > *lane { value } else { *lane };
+                }
+            }
+            largest[0] = lanes.into_iter().fold(largest[0], f32::max);
+        }
+    });
+    match has_materials {
+        false => largest.iter().copied().fold(0.0, f32::max),
+        true => most_frequent(largest),
+    }
+}
+
 impl<const D: usize> Hierarchy<D> {
     /// Reads a system and builds all levels.
     pub fn build(&mut self, system: &System<'_, D>) {
         let source = Finest(system);
-        self.read(system, system.live, &source, true);
+        self.first_swept = 0;
+        self.read(system, system.live, &source, Purpose::Sweeps, None);
         self.depth = 1;
         if !self.finish(&source, false) {
             self.add_levels(&source);
         }
     }
 
-    /// Reads a system and builds all coarser levels; the finest one is not for sweeps. Coefficients are in `source`,
-    /// blocks in `live`.
-    pub fn build_from<S: Source<D>>(&mut self, system: &System<'_, D>, live: &Slots, source: &S) {
-        self.read(system, live, source, false);
+    /// Reads a system and builds all coarser levels, of which those from `first_swept` on can be swept. Coefficients are in
+    /// `source`, blocks in `live`; `whole` is a whole link, if known.
+    pub fn build_from<S: Source<D>>(
+        &mut self,
+        system: &System<'_, D>,
+        live: &Slots,
+        source: &S,
+        whole: Option<f32>,
+        first_swept: usize,
+    ) {
+        self.first_swept = first_swept;
+        self.read(system, live, source, Purpose::Coarsening, whole);
         self.depth = 1;
         self.add_levels(source);
     }
 
-    /// Reads a system, and builds so many levels, the finest one included.
-    pub fn build_levels(&mut self, system: &System<'_, D>, depth: usize) {
-        self.read(system, system.live, &Finest(system), true);
+    /// Finds out what a system's unknowns are, and where its links are not whole; there is nothing to sweep then.
+    pub fn survey(&mut self, system: &System<'_, D>, whole: Option<f32>) {
+        self.read(system, system.live, &Finest(system), Purpose::Survey, whole);
         self.depth = 1;
-        self.extend_levels(system, depth);
-    }
-
-    /// Adds levels to those of the same system until there are so many.
-    pub fn extend_levels(&mut self, system: &System<'_, D>, depth: usize) {
-        while self.depth < depth {
-            self.add_level(&Finest(system));
-        }
     }
 
     /// Builds levels until one can be solved exactly.
@@ -92,6 +132,9 @@ impl<const D: usize> Hierarchy<D> {
             let done = self.finish(&sums, last);
             self.levels[self.depth - 1].sums = sums;
             if done {
+                if self.depth - 1 < self.first_swept {
+                    self.levels[self.depth - 1].make_ready();
+                }
                 return;
             }
         }
@@ -105,11 +148,12 @@ impl<const D: usize> Hierarchy<D> {
         let h = (1u32 << (self.depth - 1)) as f32;
         let (fine, coarse) = self.levels[self.depth - 1..].split_at_mut(1);
         let (fine, coarse) = (&mut fine[0], &mut coarse[0]);
+        let for_sweeps = self.depth >= self.first_swept;
         if self.depth == 1 {
-            coarsen(fine, source, coarse, h, &mut self.splitter);
+            coarsen(fine, source, coarse, h, &mut self.splitter, for_sweeps);
         } else {
             let sums = std::mem::take(&mut fine.sums);
-            coarsen(fine, &sums, coarse, h, &mut self.splitter);
+            coarsen(fine, &sums, coarse, h, &mut self.splitter, for_sweeps);
             fine.sums = sums;
         }
         self.depth += 1;
@@ -131,9 +175,15 @@ impl<const D: usize> Hierarchy<D> {
             && self.coarsest.build(level, source, LOOSE_WORK * level.nodes)
     }
 
-    /// The finest level: its network is the system's, as `source` has it. Where it is not for sweeps, only its unknowns
-    /// are found.
-    fn read<S: Source<D>>(&mut self, system: &System<'_, D>, live: &Slots, source: &S, for_sweeps: bool) {
+    /// The finest level: its network is the system's, as `source` has it.
+    fn read<S: Source<D>>(
+        &mut self,
+        system: &System<'_, D>,
+        live: &Slots,
+        source: &S,
+        purpose: Purpose,
+        whole: Option<f32>,
+    ) {
         if self.levels.is_empty() {
             self.levels.push(Level::default());
         }
@@ -155,30 +205,18 @@ impl<const D: usize> Hierarchy<D> {
         }
         level.explicit.connect(&mut self.half_links);
 
-        // Whole links are the largest ones, in one material: partly covered faces only weaken them.
-        self.largest.clear();
-        self.largest.resize(level.topology.len(), 0.0);
-        each_block::<D, _>((Cut(&mut self.largest, 1),), |block, (largest,)| {
-            for axis in 0..D {
-                let mut lanes = [0.0f32; 16];
-                for values in source.link(axis, block).as_chunks::<16>().0 {
-                    for (lane, &value) in lanes.iter_mut().zip(values) {
-                        *lane = if value > *lane { value } else { *lane };
-                    }
-                }
-                largest[0] = lanes.into_iter().fold(largest[0], f32::max);
-            }
-        });
         level.whole = system.materials.map_or([0.0; 2], |materials| materials.whole);
-        let whole = match system.materials {
-            None => self.largest.iter().copied().fold(0.0, f32::max),
-            Some(_) => most_frequent(&mut self.largest),
-        };
-        if for_sweeps {
-            level.stencil.build(&level.topology, source, &level.explicit, whole, true);
-            level.reserve_vectors();
-        } else {
-            level.stencil.survey(&level.topology, source, &level.explicit, whole);
+        let whole = whole.unwrap_or_else(|| {
+            find_whole(&level.topology, source, &mut self.largest, system.materials.is_some())
+        });
+        let Level { topology, stencil, explicit, .. } = &mut *level;
+        match purpose {
+            Purpose::Sweeps => {
+                stencil.build(topology, source, explicit, whole, true);
+                level.reserve_vectors();
+            }
+            Purpose::Coarsening => stencil.survey(topology, source, explicit, whole, false),
+            Purpose::Survey => stencil.survey(topology, source, explicit, whole, true),
         }
         level.take_stock();
     }
@@ -238,16 +276,6 @@ impl<const D: usize> Hierarchy<D> {
     /// One of them.
     pub fn level(&self, index: usize) -> &Level<D> {
         &self.levels[index]
-    }
-
-    /// One of them, to be changed.
-    pub fn level_mut(&mut self, index: usize) -> &mut Level<D> {
-        &mut self.levels[index]
-    }
-
-    /// All of them, to be changed.
-    pub fn levels_mut(&mut self) -> &mut [Level<D>] {
-        &mut self.levels[..self.depth]
     }
 
     /// Clears the right-hand side of a level.

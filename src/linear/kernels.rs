@@ -57,32 +57,6 @@ pub(super) struct Coefficients<'a> {
     pub inverse: &'a [Row<f32>],
     /// The diagonal.
     pub diagonal: &'a [Row<f32>],
-    /// How far a sweep moves each cell towards its row's solution; all the way where there is none.
-    pub damping: Option<&'a [Row<f32>]>,
-    /// Which rows hold an unknown, a bit each.
-    pub rows: u32,
-}
-
-/// Runs a loop over the rows whose bits are set. Where all are, the compiler sees a plain loop.
-macro_rules! each_row {
-    ($mask:expr, $count:expr, $row:ident, $body:block) => {
-        let mask = u64::from($mask);
-        if mask == u64::MAX >> (64 - $count) {
-            for $row in 0..$count {
-                $body
-            }
-        } else {
-            let mut rest = mask;
-            while rest != 0 {
-                let $row = rest.trailing_zeros() as usize;
-                rest &= rest - 1;
-                // Masks have no bits beyond the rows there are.
-                if $row < $count {
-                    $body
-                }
-            }
-        }
-    };
 }
 
 /// The neighbours of the cells in a row: low x, high x, the other cell of the pair along the last axis, the one beyond
@@ -184,24 +158,13 @@ pub(super) fn relax<const D: usize>(
     around.check();
     let inverse = coefficients.inverse;
     assert!(x.len() == rows && b.len() == rows && inverse.len() == rows);
-    if let Some(damping) = coefficients.damping {
-        assert!(damping.len() == rows);
-        each_row!(coefficients.rows, rows, row, {
-            let sum = pull(around, row, colour, coefficients.constant, coefficients.links);
-            for lane in 0..8 {
-                let (old, new) = (x[row][lane], (b[row][lane] + sum[lane]) * inverse[row][lane]);
-                x[row][lane] = old + damping[row][lane] * (new - old);
-            }
-        });
-        return;
-    }
     with_links!(coefficients, links, {
-        each_row!(coefficients.rows, rows, row, {
+        for row in 0..rows {
             let sum = pull(around, row, colour, coefficients.constant, links);
             for lane in 0..8 {
                 x[row][lane] = (b[row][lane] + sum[lane]) * inverse[row][lane];
             }
-        });
+        }
     });
 }
 
@@ -219,26 +182,13 @@ pub(super) fn residual_row<const D: usize>(
     std::array::from_fn(|lane| ((b[row][lane] + sum[lane]) * inverse[lane] - x[row][lane]) * diagonal[lane])
 }
 
-/// What [`relax`] does when everything is zero.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn relax_first<const D: usize>(
-    x: &mut [Row<f32>],
-    b: &[Row<f32>],
-    coefficients: &Coefficients<'_>,
-) {
-    let (rows, inverse) = (const { half_rows(D) }, coefficients.inverse);
-    assert!(x.len() == rows && b.len() >= rows && inverse.len() == rows);
-    each_row!(coefficients.rows, rows, row, {
+/// What [`relax`] does when the other colour is zero.
+#[inline]
+pub(super) fn relax_first(x: &mut [Row<f32>], b: &[Row<f32>], inverse: &[Row<f32>]) {
+    for ((x, b), inverse) in x.iter_mut().zip(b).zip(inverse) {
         for lane in 0..8 {
-            x[row][lane] = b[row][lane] * inverse[row][lane];
+            x[lane] = b[lane] * inverse[lane];
         }
-    });
-    if let Some(damping) = coefficients.damping {
-        x.iter_mut().zip(damping).for_each(|(x, damping)| {
-            for lane in 0..8 {
-                x[lane] *= damping[lane];
-            }
-        });
     }
 }
 
@@ -263,7 +213,7 @@ pub(super) fn restrict<const D: usize>(
     assert!(x.len() == rows && b.len() == rows && inverse.len() == rows && diagonal.len() == rows);
     assert!(coarse.len() == 2 * rows);
     with_links!(coefficients, links, {
-        each_row!(coefficients.rows, rows, row, {
+        for row in 0..rows {
             let sum = pull(around, row, colour, coefficients.constant, links);
             let mut residual = [0.0; 8];
             for lane in 0..8 {
@@ -285,26 +235,25 @@ pub(super) fn restrict<const D: usize>(
             for lane in 0..4 {
                 lanes[lane] += residual[2 * lane] + residual[2 * lane + 1];
             }
-        });
+        }
     });
 }
 
 /// Adds the values of a cover's cells to one colour of a fine block.
 ///
-/// Where `coefficients` are given, cells that are no unknowns stay as they are; `keep` as in [`restrict`].
+/// Where `inverse` is given, cells that are no unknowns (0) stay as they are; `keep` as in [`restrict`].
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 pub(super) fn prolong<const D: usize>(
     x: &mut [Row<f32>],
     octant: &[usize; D],
     red: &[Row<f32>],
     black: &[Row<f32>],
-    coefficients: Option<&Coefficients<'_>>,
+    inverse: Option<&[Row<f32>]>,
     keep: Option<&[Row<f32>]>,
 ) {
     let (rows, plane) = (const { half_rows(D) }, const { plane_rows(D) });
     assert!(x.len() == rows && red.len() == rows && black.len() == rows);
-    let all = u32::MAX >> (32 - rows);
-    each_row!(coefficients.map_or(all, |coefficients| coefficients.rows), rows, row, {
+    for row in 0..rows {
         let source = if D == 3 {
             (4 * octant[2] + row / plane) * plane + 4 * octant[1] + row % plane / 2
         } else {
@@ -313,10 +262,9 @@ pub(super) fn prolong<const D: usize>(
         let natural = join_row::<_, D>(red, black, source);
         let c = &natural[4 * octant[0]..4 * octant[0] + 4];
         let mut wide = [c[0], c[0], c[1], c[1], c[2], c[2], c[3], c[3]];
-        if let Some(coefficients) = coefficients {
-            let inverse = coefficients.inverse[row];
+        if let Some(inverse) = inverse {
             for lane in 0..8 {
-                wide[lane] = if inverse[lane] > 0.0 { wide[lane] } else { 0.0 };
+                wide[lane] = if inverse[row][lane] > 0.0 { wide[lane] } else { 0.0 };
             }
         }
         if let Some(keep) = keep {
@@ -327,7 +275,7 @@ pub(super) fn prolong<const D: usize>(
         for lane in 0..8 {
             x[row][lane] += wide[lane];
         }
-    });
+    }
 }
 
 /// Coefficients of one colour of one block for the operator itself.
@@ -338,8 +286,6 @@ pub(super) struct ExactCoefficients<'a> {
     pub links: Option<&'a [Row<f32>]>,
     /// The diagonal, from the f32 coefficients without rounding to f32; 0 where there is no unknown.
     pub diagonal: &'a [Row<f64>],
-    /// Which rows hold an unknown, a bit each.
-    pub rows: u32,
 }
 
 /// `A p` on a row, without the part of explicit nodes.
@@ -404,12 +350,12 @@ pub(super) fn energy<const D: usize>(
     assert!(p.len() == rows && diagonal.len() == rows);
     let mut sums = [0.0; 8];
     with_links!(coefficients, links, {
-        each_row!(coefficients.rows, rows, row, {
+        for row in 0..rows {
             let product = product(p[row], around, row, colour, coefficients.constant, links, diagonal[row]);
             for lane in 0..8 {
                 sums[lane] += product[lane] * f64::from(p[row][lane]);
             }
-        });
+        }
     });
     sums.iter().sum()
 }
@@ -442,7 +388,7 @@ pub(super) fn step<T: Copy + Into<f64>, const D: usize>(
     assert!(p.len() == rows && diagonal.len() == rows && r.len() == rows && rounded.len() == rows);
     let (mut squares, mut max) = ([0.0; 8], [0.0f64; 8]);
     with_links!(coefficients, links, {
-        each_row!(coefficients.rows, rows, row, {
+        for row in 0..rows {
             let product = product(p[row], around, row, colour, coefficients.constant, links, diagonal[row]);
             for lane in 0..8 {
                 let value = r[row][lane] - alpha * product[lane];
@@ -452,7 +398,7 @@ pub(super) fn step<T: Copy + Into<f64>, const D: usize>(
                 let size = value.abs();
                 max[lane] = if size > max[lane] { size } else { max[lane] };
             }
-        });
+        }
     });
     Size { square: squares.iter().sum(), max: max.iter().copied().fold(0.0, f64::max) }
 }
@@ -477,23 +423,12 @@ pub(super) fn load<const D: usize>(out: &mut [Row<f64>], natural: &[Row<f64>]) -
     Size { square: squares.iter().sum(), max: max.iter().copied().fold(0.0, f64::max) }
 }
 
-/// Puts a block back into natural order; rows that are not in the mask count as zero.
+/// Puts a block back into natural order.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn store<const D: usize>(natural: &mut [Row<f64>], values: &[Row<f64>], mask: u64) {
+pub(super) fn store<const D: usize>(natural: &mut [Row<f64>], values: &[Row<f64>]) {
     let rows = const { half_rows(D) };
     assert!(values.len() == 2 * rows && natural.len() == 2 * rows);
-    if mask == u64::MAX >> (64 - 2 * rows) {
-        let (red, black) = values.split_at(rows);
-        for (row, out) in natural.iter_mut().enumerate() {
-            *out = join_row::<_, D>(red, black, row);
-        }
-        return;
-    }
-    let mut clean = [[0.0; 8]; 64];
-    each_row!(mask, 2 * rows, row, {
-        clean[row] = values[row];
-    });
-    let (red, black) = clean[..2 * rows].split_at(rows);
+    let (red, black) = values.split_at(rows);
     for (row, out) in natural.iter_mut().enumerate() {
         *out = join_row::<_, D>(red, black, row);
     }
@@ -501,62 +436,52 @@ pub(super) fn store<const D: usize>(natural: &mut [Row<f64>], values: &[Row<f64>
 
 /// `scale` times `r`, in f32.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn round<const D: usize>(rounded: &mut [Row<f32>], r: &[Row<f64>], scale: f64, mask: u64) {
-    let rows = const { 2 * half_rows(D) };
-    assert!(rounded.len() == rows && r.len() == rows);
-    each_row!(mask, rows, row, {
+pub(super) fn round(rounded: &mut [Row<f32>], r: &[Row<f64>], scale: f64) {
+    for (rounded, r) in rounded.iter_mut().zip(r) {
         for lane in 0..8 {
-            rounded[row][lane] = (r[row][lane] * scale) as f32;
+            rounded[lane] = (r[lane] * scale) as f32;
         }
-    });
+    }
 }
 
 /// `x = α p` over rows.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn set<const D: usize>(x: &mut [Row<f64>], alpha: f64, p: &[Row<f32>], mask: u64) {
-    let rows = const { 2 * half_rows(D) };
-    assert!(x.len() == rows && p.len() == rows);
-    each_row!(mask, rows, row, {
+pub(super) fn set(x: &mut [Row<f64>], alpha: f64, p: &[Row<f32>]) {
+    for (x, p) in x.iter_mut().zip(p) {
         for lane in 0..8 {
-            x[row][lane] = alpha * f64::from(p[row][lane]);
+            x[lane] = alpha * f64::from(p[lane]);
         }
-    });
+    }
 }
 
 /// `x += α p` over rows.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn advance<const D: usize>(x: &mut [Row<f64>], alpha: f64, p: &[Row<f32>], mask: u64) {
-    let rows = const { 2 * half_rows(D) };
-    assert!(x.len() == rows && p.len() == rows);
-    each_row!(mask, rows, row, {
+pub(super) fn advance(x: &mut [Row<f64>], alpha: f64, p: &[Row<f32>]) {
+    for (x, p) in x.iter_mut().zip(p) {
         for lane in 0..8 {
-            x[row][lane] += alpha * f64::from(p[row][lane]);
+            x[lane] += alpha * f64::from(p[lane]);
         }
-    });
+    }
 }
 
 /// `p = z + β p` over rows.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn redirect<const D: usize>(p: &mut [Row<f32>], z: &[Row<f32>], beta: f32, mask: u32) {
-    let rows = const { half_rows(D) };
-    assert!(p.len() == rows && z.len() == rows);
-    each_row!(mask, rows, row, {
+pub(super) fn redirect(p: &mut [Row<f32>], z: &[Row<f32>], beta: f32) {
+    for (p, z) in p.iter_mut().zip(z) {
         for lane in 0..8 {
-            p[row][lane] = z[row][lane] + beta * p[row][lane];
+            p[lane] = z[lane] + beta * p[lane];
         }
-    });
+    }
 }
 
 /// `Σ a b` over rows, in f64.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn dot<const D: usize>(a: &[Row<f32>], b: &[Row<f32>], mask: u32) -> f64 {
-    let rows = const { half_rows(D) };
-    assert!(a.len() == rows && b.len() == rows);
+pub(super) fn dot(a: &[Row<f32>], b: &[Row<f32>]) -> f64 {
     let mut sums = [0.0; 8];
-    each_row!(mask, rows, row, {
+    for (a, b) in a.iter().zip(b) {
         for lane in 0..8 {
-            sums[lane] += f64::from(a[row][lane]) * f64::from(b[row][lane]);
+            sums[lane] += f64::from(a[lane]) * f64::from(b[lane]);
         }
-    });
+    }
     sums.iter().sum()
 }

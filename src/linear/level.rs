@@ -4,7 +4,7 @@ use crate::grid::block_cells;
 
 use super::explicit::Explicit;
 use super::kernels::{self, Around};
-use super::layout::{Node, Place, Row, half_rows};
+use super::layout::{Node, Row, half_rows};
 use super::parallel::{Cut, each_block};
 use super::source::{Source, Sums};
 use super::stencil::Stencil;
@@ -29,8 +29,6 @@ pub(super) struct Level<const D: usize> {
     pub closed: Vec<Node>,
     /// With two materials: a whole link of each.
     pub whole: [f32; 2],
-    /// Blocks whose right-hand side changes between sweeps, by what touches their cells from outside; empty for none.
-    pub touched: Vec<bool>,
     /// Unknowns.
     pub nodes: usize,
     /// Unknown cells with a link to another cell, extras with any link.
@@ -38,27 +36,20 @@ pub(super) struct Level<const D: usize> {
 }
 
 impl<const D: usize> Level<D> {
-    /// Makes room for the vectors; the absent block is zero, and so are rows without unknowns.
-    pub fn reserve_vectors(&mut self) {
-        let half = half_rows(D);
-        let stencil = &self.stencil;
-        for (colour, x) in self.x.iter_mut().enumerate() {
-            super::stencil::grow(x, half * self.topology.len());
-            x[..half].fill([0.0; 8]);
-            each_block::<D, _>((Cut(x, half),), |block, (x,)| {
-                if stencil.rows_of::<D>(block, colour).count_ones() < half as u32 {
-                    x.fill([0.0; 8]);
-                }
-            });
-        }
-        super::stencil::grow(&mut self.b, 2 * half * self.topology.len());
-        self.touched.clear();
+    /// Makes a coarse level ready for sweeps, once its unknowns are known.
+    pub fn make_ready(&mut self) {
+        self.stencil.complete(&self.topology, &self.sums, &self.explicit, false);
+        self.reserve_vectors();
     }
 
-    /// Whether the right-hand side of a block changes between sweeps.
-    #[inline]
-    pub fn is_touched(&self, block: usize) -> bool {
-        self.touched.get(block).copied().unwrap_or(false)
+    /// Makes room for the vectors; the absent block is zero.
+    pub fn reserve_vectors(&mut self) {
+        let rows = half_rows(D) * self.topology.len();
+        for x in &mut self.x {
+            super::stencil::grow(x, rows);
+            x[..half_rows(D)].fill([0.0; 8]);
+        }
+        super::stencil::grow(&mut self.b, 2 * rows);
     }
 
     /// One pass over the cells of a colour.
@@ -101,56 +92,40 @@ impl<const D: usize> Level<D> {
         self.explicit.relax_shared([&self.x[0], &self.x[1]]);
     }
 
-    /// The first sweep, from zero: shared nodes, red, black.
+    /// Sweeps from zero: shared nodes, red, black, and again.
     ///
     /// Shared nodes come first, so that on the way up they come last. After a coarse correction, cells glued to a shared
     /// node by strong links follow its new value; the other way round they would drag it back to theirs.
-    pub fn sweep_from_zero(&mut self) {
+    pub fn sweep_down(&mut self, sweeps: usize) {
         self.explicit.take_base(&self.b);
         self.explicit.start_from_zero();
-        let half = half_rows(D);
         if self.explicit.entangled {
             // Black extras are relaxed before the black cells, and may read them.
             self.x[1].fill([0.0; 8]);
-        } else {
-            for block in self.stencil.damped() {
-                self.x[1][block * half..(block + 1) * half].fill([0.0; 8]);
-            }
         }
         if self.explicit.has_contacts() {
             self.explicit.refresh(&mut self.b, 0);
         }
+        let half = half_rows(D);
         let (stencil, b) = (&self.stencil, &self.b);
         each_block::<D, _>((Cut(&mut self.x[0], half),), |block, (x,)| {
-            let start = 2 * block * half;
-            kernels::relax_first::<D>(x, &b[start..start + half], &stencil.of::<D>(block, 0));
+            kernels::relax_first(x, &b[2 * block * half..], stencil.of::<D>(block, 0).inverse);
         });
         self.relax_colour(1);
-    }
-
-    /// A further sweep: shared nodes, red, black.
-    pub fn sweep(&mut self) {
-        self.relax_shared();
-        self.relax_colour(0);
-        self.relax_colour(1);
-    }
-
-    /// [`Self::sweep`] in reverse.
-    pub fn sweep_back(&mut self) {
-        self.relax_colour_backwards(1);
-        self.relax_colour_backwards(0);
-        self.relax_shared();
-    }
-
-    /// All sweeps on the way down.
-    pub fn sweep_down(&mut self, sweeps: usize) {
-        self.sweep_from_zero();
-        (1..sweeps).for_each(|_| self.sweep());
+        for _ in 1..sweeps {
+            self.relax_shared();
+            self.relax_colour(0);
+            self.relax_colour(1);
+        }
     }
 
     /// The reverse of the sweeps of [`Self::sweep_down`], from the values at hand.
     pub fn sweep_up(&mut self, sweeps: usize) {
-        (0..sweeps).for_each(|_| self.sweep_back());
+        for _ in 0..sweeps {
+            self.relax_colour_backwards(1);
+            self.relax_colour_backwards(0);
+            self.relax_shared();
+        }
     }
 
     /// Sets `x` to `b` over the diagonal.
@@ -160,8 +135,7 @@ impl<const D: usize> Level<D> {
         for (colour, x) in self.x.iter_mut().enumerate() {
             each_block::<D, _>((Cut(x, half),), |block, (x,)| {
                 let start = (2 * block + colour) * half;
-                let coefficients = kernels::Coefficients { damping: None, ..stencil.of::<D>(block, colour) };
-                kernels::relax_first::<D>(x, &b[start..start + half], &coefficients);
+                kernels::relax_first(x, &b[start..], stencil.of::<D>(block, colour).inverse);
             });
         }
         let explicit = &mut self.explicit;
@@ -170,18 +144,17 @@ impl<const D: usize> Level<D> {
         }
     }
 
-    /// Residual of one cell.
-    pub fn residual(&self, cell: Node) -> f32 {
-        let Place::Cell { colour, index } = cell.place() else { return 0.0 };
-        let (cells, half) = (block_cells(D) / 2, half_rows(D));
-        let (block, place) = (index / cells, index % cells);
-        let start = (2 * block + colour) * half;
+    /// Residual of one red cell.
+    pub fn red_residual(&self, cell: Node) -> f32 {
+        let cells = block_cells(D) / 2;
+        let half = half_rows(D);
+        let (block, place) = (cell.0 as usize / cells, cell.0 as usize % cells);
         kernels::residual_row(
-            &self.x[colour][block * half..(block + 1) * half],
-            &self.b[start..start + half],
-            &Around::new(&self.x[1 - colour], half, 0, &self.topology, block),
-            &self.stencil.of::<D>(block, colour),
-            colour,
+            &self.x[0][block * half..(block + 1) * half],
+            &self.b[2 * block * half..(2 * block + 1) * half],
+            &Around::new(&self.x[1], half, 0, &self.topology, block),
+            &self.stencil.of::<D>(block, 0),
+            0,
             place / 8,
         )[place % 8]
     }

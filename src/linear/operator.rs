@@ -38,16 +38,9 @@ impl Vectors {
         grow(&mut self.x, rows);
         grow(&mut self.r, rows);
         grow(&mut self.p, rows);
-        // The absent block is read by its neighbours, and so are rows without unknowns.
-        let (rows, stencil) = (2 * half_rows(D), &level.stencil);
-        self.x[..rows].fill([0.0; 8]);
-        self.p[..rows].fill([0.0; 8]);
-        each_block::<D, _>((Cut(&mut self.p, rows), Cut(&mut self.x, rows)), |block, (p, x)| {
-            if stencil.has_gaps::<D>(block) {
-                p.fill([0.0; 8]);
-                x.fill([0.0; 8]);
-            }
-        });
+        // The absent block is read by its neighbours.
+        self.x[..2 * half_rows(D)].fill([0.0; 8]);
+        self.p[..2 * half_rows(D)].fill([0.0; 8]);
         let shared = level.explicit.count;
         for values in [&mut self.shared_x, &mut self.shared_r] {
             values.clear();
@@ -96,12 +89,9 @@ impl Vectors {
     }
 
     /// `x += α p`, leaving `r` behind.
-    pub fn advance_x<const D: usize>(&mut self, level: &Level<D>, alpha: f64) {
+    pub fn advance_x(&mut self, alpha: f64) {
         self.settle_x();
-        let (rows, p) = (2 * half_rows(D), &self.p);
-        each_block::<D, _>((Cut(&mut self.x, rows),), |block, (x,)| {
-            kernels::advance::<D>(x, alpha, &p[block * rows..(block + 1) * rows], level.stencil.rows(block));
-        });
+        kernels::advance(&mut self.x, alpha, &self.p);
         for (x, &p) in self.shared_x.iter_mut().zip(&self.shared_p) {
             *x += alpha * f64::from(p);
         }
@@ -164,15 +154,8 @@ impl Vectors {
         cells + shared - 2.0 * mixed
     }
 
-    /// `x += α p`, `r −= α A p`; the level's `b` becomes the new `r`, scaled and rounded. Measures `r`. Whatever `A` has
-    /// beyond the level's network is for `subtract` to take from a block's `r`.
-    pub fn step<const D: usize>(
-        &mut self,
-        level: &mut Level<D>,
-        alpha: f64,
-        scale: f64,
-        subtract: impl Fn(usize, &mut [Row<f64>]) + Sync + Send,
-    ) -> Size {
+    /// `x += α p`, `r −= α A p`; the level's `b` becomes the new `r`, scaled and rounded. Measures `r`.
+    pub fn step<const D: usize>(&mut self, level: &mut Level<D>, alpha: f64, scale: f64) -> Size {
         let flat = self.p.as_flattened();
         for (cell, node, link) in level.explicit.contact_links() {
             let (at, link) = (paired_index::<D>(cell), f64::from(link));
@@ -193,13 +176,12 @@ impl Vectors {
             Cut(&mut self.sizes, 1),
         );
         each_block::<D, _>(parts, |block, (r, b, x, size)| {
-            subtract(block, r);
             size[0] = step_block::<f32, D>(block, r, b, alpha, scale, p, topology, stencil);
             let p = &p[block * rows..(block + 1) * rows];
             if was_zero {
-                kernels::set::<D>(x, alpha, p, stencil.rows(block));
+                kernels::set(x, alpha, p);
             } else {
-                kernels::advance::<D>(x, alpha, p, stencil.rows(block));
+                kernels::advance(x, alpha, p);
             }
         });
         self.round_shared(level, scale);
@@ -207,12 +189,7 @@ impl Vectors {
     }
 
     /// `r −= A x`, for an `r` that holds the right-hand side; otherwise as [`Self::step`].
-    pub fn subtract_product<const D: usize>(
-        &mut self,
-        level: &mut Level<D>,
-        scale: f64,
-        subtract: impl Fn(usize, &mut [Row<f64>]) + Sync + Send,
-    ) -> Size {
+    pub fn subtract_product<const D: usize>(&mut self, level: &mut Level<D>, scale: f64) -> Size {
         self.settle_x();
         for (cell, node, link) in level.explicit.contact_links() {
             let (at, link) = (paired_index::<D>(cell), f64::from(link));
@@ -226,7 +203,6 @@ impl Vectors {
         let (x, topology, stencil) = (&self.x, &level.topology, &level.stencil);
         let parts = (Cut(&mut self.r, rows), Cut(&mut level.b, rows), Cut(&mut self.sizes, 1));
         each_block::<D, _>(parts, |block, (r, b, size)| {
-            subtract(block, r);
             size[0] = step_block::<f64, D>(block, r, b, 1.0, scale, x, topology, stencil);
         });
         self.round_shared(level, scale);
@@ -236,9 +212,8 @@ impl Vectors {
     /// Rounds `r` into the level's `b`.
     pub fn round_residual<const D: usize>(&mut self, level: &mut Level<D>, scale: f64) {
         let (rows, r) = (2 * half_rows(D), &self.r);
-        let stencil = &level.stencil;
         each_block::<D, _>((Cut(&mut level.b, rows),), |block, (b,)| {
-            kernels::round::<D>(b, &r[block * rows..(block + 1) * rows], scale, stencil.rows(block));
+            kernels::round(b, &r[block * rows..(block + 1) * rows], scale);
         });
         self.round_shared(level, scale);
     }
@@ -270,10 +245,9 @@ impl Vectors {
             sum[0] = (0..2)
                 .map(|colour| {
                     let start = (2 * block + colour) * half;
-                    kernels::dot::<D>(
+                    kernels::dot(
                         &level.x[colour][block * half..(block + 1) * half],
                         &level.b[start..start + half],
-                        level.stencil.rows_of::<D>(block, colour),
                     )
                 })
                 .sum();
@@ -292,7 +266,7 @@ impl Vectors {
                 if beta == 0.0 {
                     p.copy_from_slice(z);
                 } else {
-                    kernels::redirect::<D>(p, z, beta as f32, level.stencil.rows_of::<D>(block, colour));
+                    kernels::redirect(p, z, beta as f32);
                 }
             }
         });
@@ -346,16 +320,11 @@ pub(super) fn scatter<const D: usize>(
     values: &[Row<f64>],
     slots: &Slots,
     block_of: &[u32],
-    level: &Level<D>,
     field: &mut Field<f64>,
 ) {
     let rows = 2 * half_rows(D);
     for_each_block(slots, field.parts(), |slot, out| match block_of[slot] as usize {
         0 => out.fill(0.0),
-        block => kernels::store::<D>(
-            out.as_chunks_mut().0,
-            &values[block * rows..(block + 1) * rows],
-            level.stencil.rows(block),
-        ),
+        block => kernels::store::<D>(out.as_chunks_mut().0, &values[block * rows..(block + 1) * rows]),
     });
 }

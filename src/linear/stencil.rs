@@ -10,7 +10,7 @@ use crate::math::power;
 
 use super::explicit::Explicit;
 use super::kernels::{Coefficients, ExactCoefficients};
-use super::layout::{Row, half_rows, plane_rows, split_index};
+use super::layout::{Row, half_rows, split_index};
 use super::parallel::{Cut, each_block};
 use super::source::Source;
 use super::topology::Topology;
@@ -36,11 +36,6 @@ pub(super) struct Stencil {
     diagonal: Vec<Row<f32>>,
     exact: Vec<Row<f64>>,
     links: Vec<Row<f32>>,
-    /// Which rows of each block hold an unknown, a bit each, red ones first.
-    rows: Vec<u64>,
-    /// Where each block's damping is kept, plus 1; 0 where sweeps are not damped.
-    damping_at: Vec<u32>,
-    damping: Vec<Row<f32>>,
     /// Which cells are unknowns, one bit each.
     pub live: Vec<u64>,
     /// Which cells are linked to another cell.
@@ -95,24 +90,6 @@ fn positive_bits(values: &[f32]) -> u64 {
     })
 }
 
-/// The rows of both colours that hold a cell of a mask.
-fn occupied_rows<const D: usize>(mask: &[u64]) -> u64 {
-    let (plane, half) = (plane_rows(D), half_rows(D));
-    let mut rows = 0;
-    for row in 0..2 * half {
-        let cells = (mask[row / 8] >> (row % 8 * 8)) & 0xff;
-        let (y, z) = (row % plane, row / plane);
-        let place = z / 2 * plane + y;
-        // Even lanes have the colour of y + z.
-        for (lanes, odd) in [(0x55, 0), (0xaa, 1)] {
-            if cells & lanes != 0 {
-                rows |= 1 << ((y + z + odd) % 2 * half + place);
-            }
-        }
-    }
-    rows
-}
-
 #[inline]
 fn bit(mask: &[u64], cell: usize) -> bool {
     mask[cell / 64] >> (cell % 64) & 1 != 0
@@ -128,23 +105,42 @@ impl Stencil {
         constant: f32,
         exact: bool,
     ) {
-        self.constant = constant;
-        self.find_unknowns(topology, source, explicit);
+        self.survey(topology, source, explicit, constant, false);
+        self.complete(topology, source, explicit, exact);
+    }
+
+    /// The rest of [`Self::build`], after [`Self::survey`].
+    pub fn complete<const D: usize, S: Source<D>>(
+        &mut self,
+        topology: &Topology<D>,
+        source: &S,
+        explicit: &Explicit<D>,
+        exact: bool,
+    ) {
         self.find_partial_links(topology, source);
         self.number_blocks();
         self.fill(topology, source, explicit, exact);
     }
 
-    /// Finds the unknowns alone: enough for a level that is not swept, but coarsened.
+    /// Whether a block has a link that is neither whole nor leads to no unknown.
+    pub fn has_partial_links(&self, block: usize) -> bool {
+        self.class[block] == GENERAL
+    }
+
+    /// Finds the unknowns alone, and partial links if so asked: enough for a level that is not swept.
     pub fn survey<const D: usize, S: Source<D>>(
         &mut self,
         topology: &Topology<D>,
         source: &S,
         explicit: &Explicit<D>,
         constant: f32,
+        partial_links: bool,
     ) {
         self.constant = constant;
         self.find_unknowns(topology, source, explicit);
+        if partial_links {
+            self.find_partial_links(topology, source);
+        }
     }
 
     /// Finds the uniform blocks, and the unknowns of the others.
@@ -159,11 +155,6 @@ impl Stencil {
             mask.resize(blocks * words, 0);
             mask[..words].fill(0);
         }
-        self.rows.resize(blocks, 0);
-        self.rows[0] = 0;
-        self.damping_at.clear();
-        self.damping_at.resize(blocks, 0);
-        self.damping.clear();
         self.class.resize(blocks, EDGE);
         self.class[0] = EDGE;
         let constant = self.constant;
@@ -172,9 +163,8 @@ impl Stencil {
             Cut(&mut self.linked, words),
             Cut(&mut self.carried, words),
             Cut(&mut self.class, 1),
-            Cut(&mut self.rows, 1),
         );
-        each_block::<D, _>(parts, |block, (live, linked, carried, class, rows)| {
+        each_block::<D, _>(parts, |block, (live, linked, carried, class)| {
             let touched = explicit.has_contacts()
                 && (0..2).any(|colour| explicit.contacts_in(colour, block).next().is_some());
             let whole = |axis: usize| {
@@ -185,7 +175,6 @@ impl Stencil {
             };
             if !touched && constant > 0.0 && (0..D).all(whole) && all_equal(source.ground(block), 0.0) {
                 class[0] = UNIFORM;
-                rows[0] = u64::MAX >> (64 - 2 * half_rows(D));
                 for mask in [live, linked, carried] {
                     mask.fill(u64::MAX);
                 }
@@ -216,7 +205,6 @@ impl Stencil {
                     }
                 }
             }
-            rows[0] = occupied_rows::<D>(live);
         });
     }
 
@@ -382,52 +370,7 @@ impl Stencil {
             links: self.links_of::<D>(block, colour),
             inverse: &self.inverse[start..start + half],
             diagonal: &self.diagonal[start..start + half],
-            damping: match self.damping_at[block] as usize {
-                0 => None,
-                slot => Some(&self.damping[(2 * slot - 2 + colour) * half..(2 * slot - 1 + colour) * half]),
-            },
-            rows: self.rows_of::<D>(block, colour),
         }
-    }
-
-    /// The rows of a block that hold an unknown, a bit each, red ones first.
-    #[inline]
-    pub fn rows(&self, block: usize) -> u64 {
-        self.rows[block]
-    }
-
-    /// Those of one colour.
-    #[inline]
-    pub fn rows_of<const D: usize>(&self, block: usize, colour: usize) -> u32 {
-        let half = half_rows(D);
-        (self.rows[block] >> (colour * half)) as u32 & (u32::MAX >> (32 - half))
-    }
-
-    /// Whether some rows of a block are never touched.
-    pub fn has_gaps<const D: usize>(&self, block: usize) -> bool {
-        self.rows[block] != u64::MAX >> (64 - 2 * half_rows(D))
-    }
-
-    /// Makes sweeps move a cell only part of the way.
-    pub fn damp<const D: usize>(&mut self, block: usize, colour: usize, place: usize, share: f32) {
-        let rows = 2 * half_rows(D);
-        if self.damping_at[block] == 0 {
-            self.damping_at[block] = (self.damping.len() / rows) as u32 + 1;
-            let len = self.damping.len() + rows;
-            self.damping.resize(len, [1.0; 8]);
-        }
-        let start = (self.damping_at[block] as usize - 1) * rows + colour * half_rows(D);
-        self.damping[start + place / 8][place % 8] = share;
-    }
-
-    /// Blocks in which sweeps are damped.
-    pub fn damped(&self) -> impl Iterator<Item = usize> + '_ {
-        self.damping_at.iter().enumerate().filter(|(_, at)| **at != 0).map(|(block, _)| block)
-    }
-
-    /// The diagonal of a cell, given by its place among those of its colour.
-    pub fn diagonal_at<const D: usize>(&self, block: usize, colour: usize, place: usize) -> f32 {
-        self.of::<D>(block, colour).diagonal[place / 8][place % 8]
     }
 
     /// Coefficients of one colour of a block, for the operator.
@@ -439,7 +382,6 @@ impl Stencil {
             constant: f64::from(self.constant),
             links: self.links_of::<D>(block, colour),
             diagonal: &self.exact[start..start + half],
-            rows: self.rows_of::<D>(block, colour),
         }
     }
 
@@ -474,9 +416,6 @@ impl Stencil {
             + (self.owners.capacity() + self.link_owners.capacity()) * 4
             + self.class.capacity()
             + (self.inverse.capacity() + self.diagonal.capacity() + self.links.capacity()) * 32
-            + self.rows.capacity() * 8
-            + self.damping_at.capacity() * 4
-            + self.damping.capacity() * 32
             + self.exact.capacity() * 64
             + (self.live.capacity() + self.linked.capacity() + self.carried.capacity()) * 8
     }

@@ -77,15 +77,10 @@ pub(super) fn value<const D: usize>(coarse: &Level<D>, node: Node) -> f32 {
 }
 
 /// Sets the coarse right-hand side to the sums of the fine residuals, after a downward sweep: black cells were relaxed
-/// last, so that only red ones and shared nodes have a residual, and black extras if black cells are linked to them. Where
-/// something touches a level from outside, its right-hand side has changed since, and all nodes have one.
+/// last, so that only red ones and shared nodes have a residual, and black extras if black cells are linked to them.
 pub(super) fn restrict<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D>) {
-    let is_touched = !fine.touched.is_empty();
     if fine.explicit.has_contacts() {
         fine.explicit.refresh(&mut fine.b, 0);
-        if is_touched {
-            fine.explicit.refresh(&mut fine.b, 1);
-        }
     }
     let (half, octants) = (half_rows(D), power(2, D));
     let this = &*fine;
@@ -97,20 +92,16 @@ pub(super) fn restrict<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D
             if block == 0 {
                 continue;
             }
-            let colours = if this.is_touched(block) { 2 } else { 1 };
-            for colour in 0..colours {
-                let start = (2 * block + colour) * half;
-                kernels::restrict(
-                    sums,
-                    &this.topology.octant(block),
-                    &this.x[colour][block * half..(block + 1) * half],
-                    &this.b[start..start + half],
-                    &Around::new(&this.x[1 - colour], half, 0, &this.topology, block),
-                    &this.stencil.of::<D>(block, colour),
-                    this.transfer.mask::<D>(block, colour),
-                    colour,
-                );
-            }
+            kernels::restrict(
+                sums,
+                &this.topology.octant(block),
+                &this.x[0][block * half..(block + 1) * half],
+                &this.b[2 * block * half..(2 * block + 1) * half],
+                &Around::new(&this.x[1], half, 0, &this.topology, block),
+                &this.stencil.of::<D>(block, 0),
+                this.transfer.mask::<D>(block, 0),
+                0,
+            );
         }
         for (row, b) in b.iter_mut().enumerate() {
             *b = split_row::<_, D>(sums, row / half, row % half);
@@ -118,12 +109,11 @@ pub(super) fn restrict<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D
     });
     coarse.explicit.b.fill(0.0);
     let black = fine.transfer.strays.partition_point(|(cell, _)| cell.0 >> 30 == 0);
-    let count = if is_touched { fine.transfer.strays.len() } else { black };
-    for &(cell, parent) in &fine.transfer.strays[..count] {
-        coarse.explicit.b[parent as usize] += fine.residual(cell);
+    for &(cell, parent) in &fine.transfer.strays[..black] {
+        coarse.explicit.b[parent as usize] += fine.red_residual(cell);
     }
     let [mut red, black] = fine.explicit.ends;
-    if fine.explicit.entangled || is_touched {
+    if fine.explicit.entangled {
         red = black;
     }
     for node in (0..red).chain(black..fine.explicit.count) {
@@ -132,13 +122,9 @@ pub(super) fn restrict<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D
     }
 }
 
-/// Adds the coarse values to the red cells and the explicit nodes; black cells are relaxed before they are read, unless
-/// something touches them.
+/// Adds the coarse values to the red cells and the explicit nodes; black cells are relaxed before they are read.
 pub(super) fn prolong<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>) {
-    copy_to_colour(fine, coarse, 0, false);
-    if !fine.touched.is_empty() {
-        copy_to_colour(fine, coarse, 1, true);
-    }
+    copy_to_colour(fine, coarse, 0);
     for (node, &parent) in fine.transfer.of_explicit.iter().enumerate() {
         fine.explicit.x[node] += value(coarse, parent);
     }
@@ -148,29 +134,25 @@ pub(super) fn prolong<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>) {
 pub(super) fn inject<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>) {
     for colour in 0..2 {
         fine.x[colour].fill([0.0; 8]);
-        copy_to_colour(fine, coarse, colour, false);
+        copy_to_colour(fine, coarse, colour);
     }
     for (node, &parent) in fine.transfer.of_explicit.iter().enumerate() {
         fine.explicit.x[node] = value(coarse, parent);
     }
 }
 
-/// Adds the coarse values to the cells of a colour; to black ones only in blocks that are touched, if so asked.
-fn copy_to_colour<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>, colour: usize, only_touched: bool) {
+fn copy_to_colour<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>, colour: usize) {
     let half = half_rows(D);
     let (topology, stencil, transfer) = (&fine.topology, &fine.stencil, &fine.transfer);
-    let touched = &fine.touched;
     each_block::<D, _>((Cut(&mut fine.x[colour], half),), |block, (x,)| {
         let cover = transfer.parent[block] as usize;
-        if colour == 1 && only_touched && !touched[block] {
-            return;
-        }
+        let inverse = stencil.of::<D>(block, colour).inverse;
         kernels::prolong(
             x,
             &topology.octant(block),
             &coarse.x[0][cover * half..(cover + 1) * half],
             &coarse.x[1][cover * half..(cover + 1) * half],
-            (!stencil.is_uniform(block)).then_some(&stencil.of::<D>(block, colour)),
+            (!stencil.is_uniform(block)).then_some(inverse),
             transfer.mask::<D>(block, colour),
         );
     });

@@ -1,21 +1,18 @@
 //! From the coarsest level with bodies to the levels of the network without.
 //!
-//! Nodes that hang together without the help of bodies also do so with it: a node of a level with bodies has one
-//! counterpart on the same level of the filled network. Nearly always that is the cell of the same place.
+//! Nodes that hang together without the help of bodies also do so with it: a node of a level with bodies has one parent in
+//! the filled network, that of any cell it was made of.
 
-use std::collections::BTreeMap;
-
-use crate::grid::{block_cells, masks};
+use rayon::prelude::*;
 
 use super::super::hierarchy::Hierarchy;
 use super::super::layout::{Node, Place};
 use super::super::level::Level;
-use super::super::stencil::mask_words;
 use super::super::transfer::cover_of;
-use super::surfaces::place_of;
+use super::net::{Colours, Net};
 
 /// The parent of a node; [`Node::NONE`] if it has none.
-pub(super) fn parent_of<const D: usize>(level: &Level<D>, node: Node) -> Node {
+fn parent_of<const D: usize>(level: &Level<D>, node: Node) -> Node {
     let transfer = &level.transfer;
     match node.place() {
         _ if node == Node::NONE => Node::NONE,
@@ -40,123 +37,44 @@ pub(super) fn parent_of<const D: usize>(level: &Level<D>, node: Node) -> Node {
 /// Where the nodes of the last level with bodies go.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bridge {
-    /// Place of each node among the vectors of its level, and its parent on the other side.
-    pub crossings: Vec<(u32, Node)>,
-}
-
-/// Counterparts of the nodes of one level.
-struct Counterparts {
-    /// Per block, the one in the same place.
-    block: Vec<u32>,
-    /// Nodes whose counterpart is not the cell in the same place.
-    other: BTreeMap<Node, Node>,
-}
-
-impl Counterparts {
-    fn of<const D: usize>(&self, node: Node) -> Node {
-        match self.other.get(&node) {
-            Some(&other) => other,
-            None => self.same_place::<D>(node),
-        }
-    }
-
-    fn same_place<const D: usize>(&self, node: Node) -> Node {
-        if node.is_explicit() {
-            return Node::NONE;
-        }
-        let (block, local) = node.block_and_local::<D>();
-        match self.block[block] {
-            0 => Node::NONE,
-            block => Node::cell::<D>(block as usize, local),
-        }
-    }
+    /// Parents in the filled network.
+    pub parent: Colours<Node>,
+    /// Those of shared nodes.
+    pub shared: Vec<Node>,
 }
 
 impl Bridge {
-    /// Leads from level `last` of `outside` to the next level of `full`. `live` are the slots of the finest blocks of the
-    /// former.
-    pub fn build<const D: usize>(
-        &mut self,
-        outside: &Hierarchy<D>,
-        full: &Hierarchy<D>,
-        live: &[u32],
-        last: usize,
-    ) {
-        let same = std::iter::once(0).chain(live.iter().map(|&slot| full.block_of()[slot as usize]));
-        let mut counterparts = Counterparts { block: same.collect(), other: BTreeMap::new() };
-        for level in 0..last {
-            counterparts = climb(&counterparts, outside, full, level);
-        }
-        self.crossings.clear();
-        let (level, beyond) = (outside.level(last), full.level(last));
-        let cells = level.topology.len() * block_cells(D);
-        let words = mask_words(D);
-        let mut cross = |node: Node| {
-            let parent = parent_of(beyond, counterparts.of::<D>(node));
-            if parent != Node::NONE {
-                self.crossings.push((place_of::<D>(node, cells) as u32, parent));
+    /// Leads from the last of `nets` to the next level of `full`. `live` are the slots of the finest blocks.
+    pub fn build<const D: usize>(&mut self, nets: &[Net<D>], full: &Hierarchy<D>, live: &[u32]) {
+        let last = nets.len() - 1;
+        let climb = |block: usize, colour: usize, node: usize| {
+            // Down to a cell, and up on the other side.
+            let (mut block, mut colour, mut node) = (block, colour, node);
+            for net in nets[1..].iter().rev() {
+                let (octant, below, index) = net.pattern(block).member[colour][node];
+                block = net.children[block][octant as usize] as usize;
+                (colour, node) = (below as usize, index as usize);
             }
+            let cell = nets[0].pattern(block).half[colour].cells[node] as usize;
+            let there = full.block_of()[live[block - 1] as usize] as usize;
+            (0..=last).fold(Node::cell::<D>(there, cell), |node, level| parent_of(full.level(level), node))
         };
-        for block in 1..level.topology.len() {
-            for word in 0..words {
-                for bit in masks::each_in(level.stencil.carried[block * words + word]) {
-                    cross(Node::cell::<D>(block, word * 64 + bit));
-                }
-            }
-        }
-        (0..level.explicit.ends[1]).for_each(|extra| cross(Node::explicit(extra)));
-        let above = full.level(last + 1);
-        for (node, parent) in level.explicit.shared().zip(above.explicit.shared()) {
-            self.crossings.push(((cells + node) as u32, Node::explicit(parent)));
-        }
+        let net = &nets[last];
+        self.parent = [0, 1].map(|colour| {
+            (1..net.blocks.len() - 1)
+                .into_par_iter()
+                .with_min_len(16)
+                .flat_map_iter(|block| {
+                    (0..net.pattern(block).count(colour)).map(move |node| climb(block, colour, node))
+                })
+                .collect()
+        });
+        self.shared.clear();
+        self.shared.extend(full.level(last + 1).explicit.shared().map(Node::explicit));
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.crossings.capacity() * 8
+        self.parent.iter().map(|list| list.capacity() * 4).sum::<usize>() + self.shared.capacity() * 4
     }
-}
-
-/// Counterparts of the next coarser level's nodes.
-fn climb<const D: usize>(
-    finer: &Counterparts,
-    outside: &Hierarchy<D>,
-    full: &Hierarchy<D>,
-    level: usize,
-) -> Counterparts {
-    let (here, there) = (outside.level(level), full.level(level));
-    let (above, above_there) = (outside.level(level + 1), full.level(level + 1));
-    let block = (0..above.topology.len()).map(|block| match block {
-        0 => 0,
-        block => above_there.topology.find(above.topology.coords(block)) as u32,
-    });
-    let mut coarser = Counterparts { block: block.collect(), other: BTreeMap::new() };
-    let mut add = |node: Node| {
-        let (parent, other) = (parent_of(here, node), parent_of(there, finer.of::<D>(node)));
-        if parent != Node::NONE && other != coarser.same_place::<D>(parent) {
-            coarser.other.insert(parent, other);
-        }
-    };
-    here.transfer.strays.iter().for_each(|&(cell, _)| add(cell));
-    (0..here.explicit.ends[1]).for_each(|extra| add(Node::explicit(extra)));
-    finer.other.keys().for_each(|&node| add(node));
-    // Cells that are strays only where bodies are filled in.
-    if !there.transfer.strays.is_empty() {
-        let mut back = vec![0u32; there.topology.len()];
-        finer
-            .block
-            .iter()
-            .enumerate()
-            .skip(1)
-            .for_each(|(block, &other)| back[other as usize] = block as u32);
-        let words = mask_words(D);
-        for &(cell, _) in &there.transfer.strays {
-            let (block, local) = cell.block_and_local::<D>();
-            let own = back[block] as usize;
-            if own != 0 && here.stencil.carried[own * words + local / 64] >> (local % 64) & 1 == 1 {
-                add(Node::cell::<D>(own, local));
-            }
-        }
-    }
-    coarser
 }

@@ -3,127 +3,158 @@
 //! Bodies do not connect: a field without divergence has no net flow through any closed surface, so every part of the
 //! network around and inside of bodies has a null vector of its own.
 
-use crate::grid::block_cells;
-use crate::math::power;
+use crate::math::flatten;
 
-use super::super::layout::{Node, Place};
-use super::super::level::Level;
-use super::super::source::Source;
-use super::super::stencil::mask_words;
+use super::net::{Colours, Net};
+use super::pattern::End;
 
-/// The components of one level's network.
+/// The components of the coarsest network with bodies.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Components {
-    /// Per node, cells in natural order first: another node of its component.
+    /// Per node, red ones first, shared ones last: another node of its component.
     set: Vec<u32>,
     /// Numbers of the components without ground, from 1, by their first node.
     number: Vec<u32>,
-    has_ground: Vec<bool>,
     /// How many have none.
     pub count: usize,
 }
 
+/// Components by number, from 1.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Labels {
+    /// Nodes of components without ground, by colour, with the number of theirs.
+    pub nodes: Colours<(u32, u32)>,
+    /// Per shared node; 0 where there is a ground.
+    pub shared: Vec<u32>,
+}
+
+fn root(set: &mut [u32], mut node: usize) -> usize {
+    while set[node] as usize != node {
+        set[node] = set[set[node] as usize];
+        node = set[node] as usize;
+    }
+    node
+}
+
+fn join(set: &mut [u32], a: usize, b: usize) {
+    let (a, b) = (root(set, a), root(set, b));
+    set[a.max(b)] = a.min(b) as u32;
+}
+
 impl Components {
-    fn root(&mut self, mut node: usize) -> usize {
-        while self.set[node] as usize != node {
-            self.set[node] = self.set[self.set[node] as usize];
-            node = self.set[node] as usize;
-        }
-        node
-    }
-
-    fn join(&mut self, a: usize, b: usize) {
-        let (a, b) = (self.root(a), self.root(b));
-        self.set[a.max(b)] = a.min(b) as u32;
-    }
-
-    /// Finds those of a level whose cell coefficients are in `source`.
-    pub fn find<const D: usize, S: Source<D>>(&mut self, level: &Level<D>, source: &S) {
-        let (cells, words) = (block_cells(D), mask_words(D));
-        let first_explicit = level.topology.len() * cells;
-        let len = first_explicit + level.explicit.count;
+    /// Finds those of a network.
+    pub fn find<const D: usize>(&mut self, net: &Net<D>) {
+        let [red, black] = net.counts();
+        let first = [0, red];
+        let total = red + black + net.ties.x.len();
         self.set.clear();
-        self.set.extend(0..len as u32);
-        for block in 1..level.topology.len() {
-            for axis in 0..D {
-                let stride = power(8, axis);
-                let below = level.topology.beside(block)[axis][0] as usize;
-                for (local, _) in source.link(axis, block).iter().enumerate().filter(|(_, link)| **link > 0.0)
-                {
-                    let other = match local / stride % 8 {
-                        0 => below * cells + local + 7 * stride,
-                        _ => block * cells + local - stride,
+        self.set.extend(0..total as u32);
+        let mut has_ground = vec![false; total];
+        for block in 1..net.blocks.len() - 1 {
+            let (this, pattern) = (&net.blocks[block], net.pattern(block));
+            for colour in 0..2 {
+                let start = first[colour] + this.nodes[colour] as usize;
+                for node in 0..pattern.count(colour) {
+                    has_ground[start + node] = pattern.traits(colour, node).ground > 0.0;
+                }
+                pattern.each_end(colour, |node, end| {
+                    let other = match end {
+                        End::Here(other, index) => first[other] + this.nodes[other] as usize + index,
+                        End::There(beyond) => {
+                            let at = this.beyond[colour] as usize + beyond;
+                            first[1 - colour] + net.beyond[colour][at] as usize
+                        }
                     };
-                    self.join(block * cells + local, other);
-                }
+                    join(&mut self.set, start + node, other);
+                });
             }
         }
-        let place = |node: Node| match node.place() {
-            Place::Cell { .. } => {
-                let (block, local) = node.block_and_local::<D>();
-                block * cells + local
-            }
-            Place::Explicit(index) => first_explicit + index,
-        };
-        for node in 0..level.explicit.count {
-            for (to, link, _) in level.explicit.links(node) {
-                if link > 0.0 {
-                    self.join(first_explicit + node, place(to));
-                }
-            }
+        for tie in net.ties.list() {
+            let node = first[tie.node.0 as usize] + tie.node.1 as usize;
+            join(&mut self.set, node, red + black + tie.shared as usize);
         }
-        self.has_ground.clear();
-        self.has_ground.resize(len, false);
-        for block in 1..level.topology.len() {
-            for (local, _) in source.ground(block).iter().enumerate().filter(|(_, ground)| **ground > 0.0) {
-                let root = self.root(block * cells + local);
-                self.has_ground[root] = true;
-            }
-        }
-        for (node, _) in level.explicit.ground.iter().enumerate().filter(|(_, ground)| **ground > 0.0) {
-            let root = self.root(first_explicit + node);
-            self.has_ground[root] = true;
+        for node in (0..total).filter(|&node| has_ground[node]).collect::<Vec<_>>() {
+            has_ground[root(&mut self.set, node)] = true;
         }
         self.number.clear();
-        self.number.resize(len, 0);
+        self.number.resize(total, 0);
         self.count = 0;
-        let is_unknown = |node: usize| match node.checked_sub(first_explicit) {
-            Some(index) => level.explicit.diagonal[index] > 0.0,
-            None => {
-                let (block, local) = (node / cells, node % cells);
-                level.stencil.live[block * words + local / 64] >> (local % 64) & 1 == 1
-            }
-        };
-        for node in (0..len).filter(|&node| is_unknown(node)) {
-            let root = self.root(node);
-            if !self.has_ground[root] && self.number[root] == 0 {
+        for node in 0..total {
+            // A shared node without ties is no unknown.
+            let is_unknown = node < red + black || net.ties.diagonal[node - red - black] > 0.0;
+            let root = root(&mut self.set, node);
+            if is_unknown && !has_ground[root] && self.number[root] == 0 {
                 self.count += 1;
                 self.number[root] = self.count as u32;
             }
         }
     }
 
-    /// Sets the level's `x` to the number of each node's component; 0 where there is a ground.
-    pub fn write<const D: usize>(&mut self, level: &mut Level<D>) {
-        let cells = block_cells(D);
-        level.x.iter_mut().for_each(|x| x.fill([0.0; 8]));
-        for node in cells..level.topology.len() * cells {
-            let root = self.root(node);
-            let number = self.number[root];
-            if number != 0
-                && let Place::Cell { colour, index } = Node::cell::<D>(node / cells, node % cells).place()
-            {
-                level.x[colour].as_flattened_mut()[index] = number as f32;
+    /// Numbers of all nodes of the finest of some networks that hang on no ground, and of its shared nodes (0 where there
+    /// is one), by the components of the last. Nodes that are a component of their own on a level in between get the next
+    /// numbers.
+    pub fn label<const D: usize>(&mut self, nets: &[Net<D>]) -> Labels {
+        let Some(last) = nets.last() else { return Labels::default() };
+        let [red, black] = last.counts();
+        let Components { set, number, count } = self;
+        let mut of = |node: usize| number[root(set, node)];
+        let mut labels: Colours<u32> =
+            [(0..red).map(&mut of).collect(), (red..red + black).map(&mut of).collect()];
+        let shared = (red + black..red + black + last.ties.x.len()).map(of).collect();
+        let mut next = *count as u32;
+        for pair in nets.windows(2).rev() {
+            let (fine, coarse) = (&pair[0], &pair[1]);
+            let counts = fine.counts();
+            let mut finer: Colours<u32> = [vec![0; counts[0]], vec![0; counts[1]]];
+            for block in 1..fine.blocks.len() - 1 {
+                let cover = fine.cover[block] as usize;
+                let parents = &coarse.pattern(cover).parents[flatten(fine.topology.octant(block), 2)];
+                for colour in 0..2 {
+                    let start = fine.blocks[block].nodes[colour] as usize;
+                    for (node, &parent) in parents[colour].iter().enumerate() {
+                        finer[colour][start + node] = match coarse.node(cover, parent) {
+                            Some((above, index)) => labels[above][index],
+                            None if fine.pattern(block).is_closed(colour, node) => {
+                                next += 1;
+                                next
+                            }
+                            None => 0,
+                        };
+                    }
+                }
             }
+            labels = finer;
         }
-        for index in 0..level.explicit.count {
-            let root = self.root(level.topology.len() * cells + index);
-            level.explicit.x[index] = self.number[root] as f32;
-        }
+        let is_named = |(_, label): &(usize, u32)| *label != 0;
+        let nodes = labels.map(|labels| {
+            labels
+                .into_iter()
+                .enumerate()
+                .filter(is_named)
+                .map(|(node, label)| (node as u32, label))
+                .collect()
+        });
+        Labels { nodes, shared }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        (self.set.capacity() + self.number.capacity()) * 4 + self.has_ground.capacity()
+        (self.set.capacity() + self.number.capacity()) * 4
     }
+}
+
+/// Nodes without any link or ground on levels that others follow: components of their own.
+pub(super) fn closed_nodes<const D: usize>(nets: &[Net<D>]) -> usize {
+    let zeros = |net: &Net<D>| {
+        let of_block = |block: usize| {
+            let pattern = net.pattern(block);
+            (0..2)
+                .map(|colour| {
+                    (0..pattern.count(colour)).filter(|&node| pattern.is_closed(colour, node)).count()
+                })
+                .sum::<usize>()
+        };
+        (1..net.blocks.len() - 1).map(of_block).sum::<usize>()
+    };
+    nets.iter().skip(1).rev().skip(1).map(zeros).sum()
 }

@@ -1,34 +1,32 @@
 //! The V-cycle over levels with bodies, on top of the coarse levels of the network without.
 
-use super::super::closed;
 use super::super::hierarchy::Hierarchy;
-use super::super::layout::{Place, Row};
-use super::super::level::Level;
 use super::super::params::SolveInfo;
-use super::super::source::Finest;
 use super::super::system::System;
-use super::super::transfer;
 use super::body::{Bodies, Body};
 use super::bridge::Bridge;
-use super::components::Components;
+use super::coarser::coarsen;
+use super::components::{Components, Labels, closed_nodes};
 use super::filled::{Filled, Filling};
-use super::rows::RowSurfaces;
-use super::surfaces::{Surfaces, Term, Velocities, node_at};
+use super::finest;
+use super::net::Net;
+use super::surfaces::{Rough, Surfaces};
 
-/// What a network with bodies has beyond the levels of the cells outside.
+/// The levels of a system with bodies.
 #[derive(Clone, Debug, Default)]
-pub(in super::super) struct Composite<const D: usize> {
-    list: Vec<Body>,
-    finest: RowSurfaces,
-    coarse: Vec<Surfaces>,
+pub(super) struct Levels<const D: usize> {
+    pub list: Vec<Body>,
+    /// The system itself: only its unknowns are looked up here.
+    outside: Hierarchy<D>,
+    nets: Vec<Net<D>>,
+    surfaces: Vec<Surfaces>,
     filling: Filling,
     full: Hierarchy<D>,
     bridge: Bridge,
     /// Levels with bodies, and whether others follow.
     depth: usize,
     goes_on: bool,
-    components: Components,
-    velocities: Velocities<f64>,
+    pub components: Components,
 }
 
 /// Boxes of half a body are the first that need to know nothing of bodies.
@@ -36,149 +34,147 @@ fn levels_with_bodies(width: usize) -> usize {
     (width.next_power_of_two().trailing_zeros() as usize).saturating_sub(1).max(1)
 }
 
-impl<const D: usize> Composite<D> {
-    /// Reads a system with bodies; `outside` becomes the levels of the cells outside of them.
-    pub fn build(
-        &mut self,
-        system: &System<'_, D>,
-        bodies: &Bodies<'_>,
-        outside: &mut Hierarchy<D>,
-        coarse_levels: bool,
-    ) {
+impl<const D: usize> Levels<D> {
+    /// Reads a system with bodies.
+    pub fn build(&mut self, system: &System<'_, D>, bodies: &Bodies<'_>, coarse_levels: bool) {
         self.list.clear();
         self.list.extend_from_slice(bodies.list);
-        outside.build_levels(system, 1);
+        let whole = if system.materials.is_none() { Some(bodies.fluids.whole[0]) } else { None };
+        self.outside.survey(system, whole);
+        if self.nets.is_empty() {
+            self.nets.push(Net::default());
+            self.surfaces.push(Surfaces::default());
+        }
         self.depth = 1;
         self.goes_on = false;
-        let (outside_ref, full, filling) = (&*outside, &mut self.full, &mut self.filling);
-        let finest = &mut self.finest;
+        let Levels { outside, nets, surfaces, filling, full, .. } = self;
         rayon::join(
             || {
                 if coarse_levels {
-                    filling.prepare(system, bodies, outside_ref.finest(), outside_ref.block_of());
+                    filling.prepare(system, bodies, outside.finest(), outside.block_of());
                     let source = Filled { system, live: bodies.live, filling };
-                    full.build_from(system, bodies.live, &source);
+                    full.build_from(system, bodies.live, &source, whole, levels_with_bodies(bodies.width));
                 }
             },
-            || finest.read(bodies, outside_ref.block_of(), outside_ref.finest()),
+            || {
+                finest::read(&mut nets[0], system, outside.finest(), outside.block_of());
+                surfaces[0].read(bodies, outside.block_of(), &nets[0]);
+            },
         );
+        self.nets[0].find_inverse();
         if coarse_levels && self.full.depth() > 1 {
             self.depth = levels_with_bodies(bodies.width).min(self.full.depth() - 1);
             self.goes_on = true;
-            outside.extend_levels(system, self.depth);
-            self.bridge.build(outside, &self.full, system.live.as_slice(), self.depth - 1);
-        }
-        self.coarse.resize_with(self.coarse.len().max(self.depth - 1), Surfaces::default);
-        for level in 1..self.depth {
-            let (finer, this) = self.coarse[..level].split_at_mut(level - 1);
-            let (below, here) = (outside.level(level - 1), outside.level(level));
-            match finer.last() {
-                None => this[0].join(&self.finest, below, here, &self.list),
-                Some(finer) => this[0].join(finer, below, here, &self.list),
+            self.nets.resize_with(self.nets.len().max(self.depth), Net::default);
+            self.surfaces.resize_with(self.surfaces.len().max(self.depth), Surfaces::default);
+            for level in 1..self.depth {
+                let h = (1u32 << (level - 1)) as f32;
+                let (finer, this) = self.nets.split_at_mut(level);
+                coarsen(&mut finer[level - 1], &mut this[0], h);
+                this[0].find_inverse();
+                let (finer, surfaces) = self.surfaces.split_at_mut(level);
+                surfaces[0].join(&finer[level - 1], &this[0], self.list.len(), h);
             }
+            self.bridge.build(&self.nets[..self.depth], &self.full, system.live.as_slice());
         }
-        self.finest.prepare(&self.list, outside.level_mut(0));
-        for (level, surfaces) in self.coarse[..self.depth - 1].iter().enumerate() {
-            surfaces.prepare(&self.list, outside.level_mut(level + 1));
+        for (net, surfaces) in self.nets[..self.depth].iter_mut().zip(&self.surfaces) {
+            surfaces.prepare(&self.list, net);
         }
-        match self.depth {
-            1 => self.components.find(outside.level(0), &Finest(system)),
-            depth => self.components.find(outside.level(depth - 1), &outside.level(depth - 1).sums),
-        }
+        self.components.find(&self.nets[self.depth - 1]);
+    }
+
+    /// The system's own network.
+    pub fn finest(&self) -> &Net<D> {
+        &self.nets[0]
+    }
+
+    /// The same, to be changed.
+    pub fn finest_mut(&mut self) -> &mut Net<D> {
+        &mut self.nets[0]
+    }
+
+    /// The block of each slot, 0 where it is not live.
+    pub fn block_of(&self) -> &[u32] {
+        self.outside.block_of()
+    }
+
+    /// The system's own network and the bodies' surfaces there.
+    pub fn finest_with_surfaces(&mut self) -> (&Net<D>, &mut Surfaces, &[Body]) {
+        (&self.nets[0], &mut self.surfaces[0], &self.list)
+    }
+
+    /// The surfaces there.
+    pub fn surfaces(&self) -> &Surfaces {
+        &self.surfaces[0]
     }
 
     /// Sets the finest `x` from the finest `b`.
-    pub fn cycle(&mut self, outside: &mut Hierarchy<D>, sweeps: usize) {
-        let levels = outside.levels_mut();
+    pub fn cycle(&mut self, sweeps: usize) {
         for level in 0..self.depth {
-            let (finer, this) = levels.split_at_mut(level);
-            if let Some(finer) = finer.last_mut() {
-                transfer::restrict(finer, &mut this[0]);
+            let (finer, this) = self.nets.split_at_mut(level);
+            if let Some(finer) = finer.last() {
+                finer.restrict(&self.surfaces[level - 1], &mut this[0]);
             }
-            match level {
-                0 => sweep_down(&mut self.finest, &self.list, &mut this[0], sweeps, false),
-                _ => sweep_down(&mut self.coarse[level - 1], &self.list, &mut this[0], sweeps, true),
-            }
+            sweep_down(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, level > 0);
         }
         if self.goes_on {
-            self.cross(&mut levels[self.depth - 1], sweeps);
+            self.cross(sweeps);
         }
         for level in (0..self.depth).rev() {
-            let (finer, this) = levels.split_at_mut(level);
-            match level {
-                0 => sweep_up(&mut self.finest, &self.list, &mut this[0], sweeps, false),
-                _ => sweep_up(&mut self.coarse[level - 1], &self.list, &mut this[0], sweeps, true),
-            }
+            let (finer, this) = self.nets.split_at_mut(level);
+            sweep_up(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, level > 0);
             if let Some(finer) = finer.last_mut() {
-                transfer::prolong(finer, &this[0]);
+                finer.prolong(&this[0]);
             }
         }
     }
 
     /// Corrects the last level with bodies by the levels without.
-    fn cross(&mut self, last: &mut Level<D>, sweeps: usize) {
-        if last.explicit.has_contacts() {
-            last.explicit.refresh(&mut last.b, 0);
-            last.explicit.refresh(&mut last.b, 1);
+    fn cross(&mut self, sweeps: usize) {
+        let Levels { nets, surfaces, full, bridge, depth, .. } = self;
+        let last = &mut nets[*depth - 1];
+        full.begin(*depth);
+        last.each_residual(&surfaces[*depth - 1], |colour, node, residual| {
+            full.add(*depth, bridge.parent[colour][node], residual);
+        });
+        for (shared, &parent) in bridge.shared.iter().enumerate() {
+            full.add(*depth, parent, last.ties.residual(shared, [&last.x[0], &last.x[1]]));
         }
-        let cells = last.topology.len() * crate::grid::block_cells(D);
-        self.full.begin(self.depth);
-        for &(place, parent) in &self.bridge.crossings {
-            let node = node_at::<D>(place as usize, cells);
-            let residual = if node.is_explicit() {
-                last.explicit.residual(place as usize - cells, [&last.x[0], &last.x[1]])
-            } else {
-                last.residual(node)
-            };
-            self.full.add(self.depth, parent, residual);
-        }
-        self.full.cycle_from(self.depth, sweeps);
-        for &(place, parent) in &self.bridge.crossings {
-            let value = self.full.value(self.depth, parent);
-            match node_at::<D>(place as usize, cells).place() {
-                Place::Cell { colour, index } => {
-                    last.x[colour].as_flattened_mut()[index] += value;
-                }
-                Place::Explicit(index) => last.explicit.x[index] += value,
+        full.cycle_from(*depth, sweeps);
+        for colour in 0..2 {
+            for (x, &parent) in last.x[colour].iter_mut().zip(&bridge.parent[colour]) {
+                *x += full.value(*depth, parent);
             }
         }
+        for (x, &parent) in last.ties.x.iter_mut().zip(&bridge.shared) {
+            *x += full.value(*depth, parent);
+        }
     }
 
-    /// `p·A p`, the bodies' part, for a vector of the solve; remembers how they move.
-    pub fn respond<X: Copy + Into<f64> + Sync>(&mut self, p: &[Row<X>]) -> f64 {
-        self.finest.respond_exactly::<D, X>(&self.list, p, &mut self.velocities)
-    }
-
-    /// `r −= α A p` in a block, the bodies' part, for the `p` of the last [`Self::respond`].
-    pub fn subtract(&self, block: usize, alpha: f64, r: &mut [Row<f64>]) {
-        self.finest.subtract_exactly::<D>(block, alpha, &self.velocities, r);
-    }
-
-    /// Sets the finest `x` to component numbers, as [`Hierarchy::label_components`] does.
-    pub fn label_components(&mut self, outside: &mut Hierarchy<D>) -> usize {
-        let components = &mut self.components;
-        let count = components.count;
-        closed::label_with(outside.levels_mut(), count, |last| components.write(last))
+    /// Components without ground, on the finest level.
+    pub fn label_components(&mut self) -> Labels {
+        self.components.label(&self.nets[..self.depth])
     }
 
     /// Reports sizes.
-    pub fn describe(&self, outside: &Hierarchy<D>, info: &mut SolveInfo) {
-        let own = (0..self.depth).map(|level| outside.level(level));
+    pub fn describe(&self, info: &mut SolveInfo) {
+        let nets = &self.nets[..self.depth];
+        let own = nets.iter().map(|net| net.counts().iter().sum::<usize>() + net.ties.x.len());
         let beyond = if self.goes_on { self.depth..self.full.depth() } else { 0..0 };
-        let levels = own.chain(beyond.map(|level| self.full.level(level)));
+        let sizes = own.chain(beyond.map(|level| self.full.level(level).nodes));
         info.level_count = 0;
-        for (nodes, level) in info.levels.iter_mut().zip(levels) {
-            *nodes = level.nodes;
+        for (nodes, size) in info.levels.iter_mut().zip(sizes) {
+            *nodes = size;
             info.level_count += 1;
         }
-        let closed = (0..self.depth).map(|level| outside.level(level).closed.len()).sum::<usize>();
-        info.closed_components = self.components.count + closed;
+        info.closed_components = self.components.count + closed_nodes(nets);
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.finest.bytes()
-            + self.coarse.iter().map(Surfaces::bytes).sum::<usize>()
+        self.outside.bytes()
+            + self.nets.iter().map(Net::bytes).sum::<usize>()
+            + self.surfaces.iter().map(Surfaces::bytes).sum::<usize>()
             + self.filling.bytes()
             + self.full.bytes()
             + self.bridge.bytes()
@@ -186,39 +182,43 @@ impl<const D: usize> Composite<D> {
     }
 }
 
-/// Sweeps from zero, and leaves in the right-hand side what the bodies then do. Bodies are asked again for every sweep if
-/// `each`: on the finest level their part is small, and it is as well to take them as they are for all sweeps.
+/// Finds out how bodies move under the network's `x`.
+fn ask<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &Net<D>) {
+    let x = [0, 1].map(|colour: usize| net.x[colour].as_slice());
+    surfaces.respond::<D, Rough>(bodies, net, x);
+}
+
+/// Sweeps from zero, and asks what the bodies then do. They are asked for every sweep if `each`: on the finest level their
+/// part is small, and it is as well to leave them at rest.
 fn sweep_down<const D: usize>(
-    surfaces: &mut impl Term<D>,
+    surfaces: &mut Surfaces,
     bodies: &[Body],
-    level: &mut Level<D>,
+    net: &mut Net<D>,
     sweeps: usize,
     each: bool,
 ) {
-    surfaces.take_base(level);
-    level.sweep_from_zero();
+    net.sweep_from_zero();
     for _ in 1..sweeps {
         if each {
-            surfaces.freeze(bodies, level);
+            ask(surfaces, bodies, net);
         }
-        level.sweep();
+        net.sweep(each.then_some(&*surfaces));
     }
-    surfaces.freeze(bodies, level);
+    ask(surfaces, bodies, net);
 }
 
 /// The sweeps of [`sweep_down`] in reverse, from the values at hand.
 fn sweep_up<const D: usize>(
-    surfaces: &mut impl Term<D>,
+    surfaces: &mut Surfaces,
     bodies: &[Body],
-    level: &mut Level<D>,
+    net: &mut Net<D>,
     sweeps: usize,
     each: bool,
 ) {
     for sweep in 0..sweeps {
         if sweep == 0 || each {
-            surfaces.freeze(bodies, level);
+            ask(surfaces, bodies, net);
         }
-        level.sweep_back();
+        net.sweep_back(surfaces);
     }
-    surfaces.restore(level);
 }

@@ -163,6 +163,7 @@ pub fn check_preconditioner<const D: usize>(
         let (mut z, mut shared) = (domain.x.clone(), domain.shared_x.clone());
         solver.precondition(
             &domain.system(),
+            None,
             (&domain.rhs, &domain.shared_rhs),
             (&mut z, &mut shared),
             &params,

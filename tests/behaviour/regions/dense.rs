@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 
 use glug::geometry::{Label, Solid};
+use glug::grid::Field;
+use glug::linear::{Solver, SolverParams, assemble};
 use glug::math::{Vector, hash_unit, mix};
 use glug::regions::{Division, Ground, TileRules, TileSize, Tiling};
 use nalgebra::{DMatrix, DVector};
@@ -196,4 +198,47 @@ fn tiles_equal_a_dense_solve_2d() {
 #[test]
 fn tiles_equal_a_dense_solve_3d() {
     tiles_equal_a_dense_solve::<3>(14, 8, 1, 4);
+}
+
+/// `a·M b = b·M a` for the V-cycle `M` of a network with tiles, whatever the number of sweeps.
+fn preconditioner_with_tiles_is_symmetric<const D: usize>(side: usize, size: usize, sweeps: usize) {
+    let mut tank = wavy_tank::<D>(side, &rules(size, 2), 5);
+    tank.project();
+    let (system, bodies) = (tank.projection.system(&tank.blocks), tank.projection.bodies());
+    assert!(bodies.as_ref().is_some_and(|bodies| bodies.list.len() > 1), "{D}D {side}: tiles");
+    let unknowns = assemble(&system).cells;
+    let params = SolverParams { sweeps, ..SolverParams::default() };
+    let mut solver = Solver::new();
+    let mut apply = |seed: u64| {
+        let mut r = tank.projection.rhs().clone();
+        r.as_mut_slice().fill(0.0);
+        for &cell in &unknowns {
+            r[cell as usize] = f64::from(hash_unit(seed ^ u64::from(cell) << 8)) - 0.5;
+        }
+        let (shared, mut shared_z) = (vec![0.0; system.shared.len()], vec![0.0; system.shared.len()]);
+        let mut z = r.clone();
+        solver.precondition(&system, bodies.as_ref(), (&r, &shared), (&mut z, &mut shared_z), &params);
+        (r, z)
+    };
+    let ((a, ma), (b, mb)) = (apply(1), apply(2));
+    let dot = |a: &Field<f64>, b: &Field<f64>| {
+        a.as_slice().iter().zip(b.as_slice()).map(|(a, b)| a * b).sum::<f64>()
+    };
+    assert!(dot(&a, &ma) > 0.0 && dot(&b, &mb) > 0.0, "{D}D {side}: positive");
+    let asymmetry = (dot(&a, &mb) - dot(&b, &ma)).abs() / (dot(&a, &ma) * dot(&b, &mb)).sqrt();
+    assert!(asymmetry < 1e-5, "{D}D {side} {sweeps} sweeps: asymmetry {asymmetry:.1e}");
+}
+
+#[test]
+fn preconditioner_with_tiles_is_symmetric_2d() {
+    for sweeps in 1..4 {
+        preconditioner_with_tiles_is_symmetric::<2>(64, 8, sweeps);
+    }
+}
+
+#[test]
+fn preconditioner_with_tiles_is_symmetric_3d() {
+    for sweeps in 1..3 {
+        preconditioner_with_tiles_is_symmetric::<3>(40, 8, sweeps);
+    }
 }

@@ -1,0 +1,216 @@
+//! The network of a system, stored without gaps.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use crate::grid::{block_cells, masks};
+use crate::math::power;
+
+use super::super::level::Level;
+use super::super::source::{Finest, Source};
+use super::super::stencil::mask_words;
+use super::super::system::System;
+use super::net::Net;
+use super::pattern::{Beyond, Draft, Pattern, Traits, colour_of};
+use super::ties::Tie;
+
+/// What decides about a block with nothing but whole links: its cells, and those beyond each of its sides.
+type Key = (masks::Bits, [u64; 6]);
+
+/// What a block is.
+enum Kind {
+    /// One of many.
+    Usual(Key),
+    /// One of its own.
+    Own(Box<Pattern>),
+}
+
+/// Reads the network of a system whose unknowns `level` knows; `block_of` gives the block of each slot.
+pub(super) fn read<const D: usize>(
+    net: &mut Net<D>,
+    system: &System<'_, D>,
+    level: &Level<D>,
+    block_of: &[u32],
+) {
+    let source = Finest(system);
+    net.topology.clone_from(&level.topology);
+    net.whole = level.stencil.constant;
+    net.whole_of = level.whole;
+    net.children.clear();
+    let cells = block_cells(D);
+    let mut ties: Vec<(usize, usize, u32, f32, f32)> = Vec::new();
+    for shared in 0..system.shared.len() {
+        for (cell, link, area) in system.shared.links(shared) {
+            let block = block_of[cell / cells] as usize;
+            ties.push((block, cell % cells, shared as u32, link, area));
+        }
+    }
+    ties.sort_by_key(|tie| (tie.0, tie.1));
+    let ties_in = |block: usize| {
+        let first = ties.partition_point(|tie| tie.0 < block);
+        let count = ties[first..].iter().take_while(|tie| tie.0 == block).count();
+        &ties[first..first + count]
+    };
+
+    let blocks = 1..level.topology.len();
+    let kinds: Vec<Kind> = blocks
+        .into_par_iter()
+        .with_min_len(16)
+        .map(|block| {
+            let ties = ties_in(block);
+            let is_usual = ties.is_empty()
+                && !level.stencil.has_partial_links(block)
+                && source.ground(block).iter().all(|&ground| ground == 0.0)
+                && source.material(block).is_none_or(|second| !second.contains(&true));
+            if is_usual {
+                return Kind::Usual(key_of(level, block));
+            }
+            let mut tied = masks::NONE;
+            ties.iter().for_each(|tie| tied[tie.1 / 64] |= 1 << (tie.1 % 64));
+            Kind::Own(Box::new(own_pattern(level, &source, block, &tied, net.whole)))
+        })
+        .collect();
+    let mut known: HashMap<Key, u32> = HashMap::new();
+    net.patterns.clear();
+    net.patterns.push(Pattern::default());
+    let mut patterns = vec![0];
+    for kind in kinds {
+        let next = net.patterns.len() as u32;
+        let pattern = match kind {
+            Kind::Usual(key) => *known.entry(key).or_insert_with_key(|key| {
+                net.patterns.push(usual_pattern::<D>(key, net.whole));
+                next
+            }),
+            Kind::Own(pattern) => {
+                net.patterns.push(*pattern);
+                next
+            }
+        };
+        patterns.push(pattern);
+    }
+    net.lay_out(&patterns);
+    let list = ties.iter().filter_map(|&(block, cell, shared, link, area)| {
+        let colour = colour_of::<D>(cell);
+        let node = net.pattern(block).find(cell, 0)? as u32 + net.blocks[block].nodes[colour];
+        Some(Tie { node: (colour as u8, node), shared, link, area })
+    });
+    let list = list.collect();
+    net.ties.set(system.shared.len(), list);
+    net.ties.index(&net.blocks);
+}
+
+fn live<const D: usize>(level: &Level<D>, block: usize) -> masks::Bits {
+    let words = mask_words(D);
+    let mut bits = masks::NONE;
+    bits[..words].copy_from_slice(&level.stencil.live[block * words..(block + 1) * words]);
+    bits
+}
+
+fn key_of<const D: usize>(level: &Level<D>, block: usize) -> Key {
+    let mut sides = [0; 6];
+    let here = live(level, block);
+    for axis in 0..D {
+        for high in [false, true] {
+            let other = live(level, level.topology.beside(block)[axis][high as usize] as usize);
+            // Cells beyond count only where there is one before them.
+            let own = masks::plane::<D>(&here, axis, high);
+            sides[2 * axis + high as usize] = masks::plane::<D>(&other, axis, !high) & own;
+        }
+    }
+    (here, sides)
+}
+
+/// The cell across a side: in the same block, or in the one beyond.
+fn across<const D: usize>(cell: usize, axis: usize, high: bool) -> (usize, bool) {
+    let stride = power(8, axis);
+    match (cell / stride % 8, high) {
+        (7, true) => (cell - 7 * stride, true),
+        (0, false) => (cell + 7 * stride, true),
+        (_, true) => (cell + stride, false),
+        (_, false) => (cell - stride, false),
+    }
+}
+
+/// A pattern of some cells; `link(cell, axis, high)` is their link to the neighbour there, `traits(cell)` the rest.
+fn pattern_of<const D: usize>(
+    cells: &masks::Bits,
+    whole: f32,
+    link: impl Fn(usize, usize, bool) -> f32,
+    traits: impl Fn(usize) -> Traits,
+) -> Pattern {
+    let mut nodes: [Vec<(u16, Traits)>; 2] = Default::default();
+    let mut index = [0u16; 512];
+    for cell in masks::each(cells) {
+        let nodes = &mut nodes[colour_of::<D>(cell)];
+        index[cell] = nodes.len() as u16;
+        nodes.push((cell as u16, traits(cell)));
+    }
+    let mut draft = Draft::new::<D>(&nodes);
+    for cell in masks::each(cells) {
+        let (colour, node) = (colour_of::<D>(cell), index[cell] as usize);
+        for axis in 0..D {
+            for high in [false, true] {
+                let g = link(cell, axis, high);
+                if g > 0.0 {
+                    let direction = 2 * axis + high as usize;
+                    match across::<D>(cell, axis, high) {
+                        (other, false) => {
+                            draft.link_here(colour, node, Some(direction), index[other] as usize, g);
+                        }
+                        (other, true) => {
+                            let there = Beyond { side: direction as u8, ordinal: 0, cell: other as u16 };
+                            draft.link_there(colour, node, Some(direction), there, g);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    draft.finish(whole)
+}
+
+fn usual_pattern<const D: usize>(key: &Key, whole: f32) -> Pattern {
+    let (cells, sides) = key;
+    // Cells beyond each side that are unknowns, in their own block.
+    let mut beyond = [masks::NONE; 6];
+    for (side, &plane) in sides.iter().enumerate().take(2 * D) {
+        for bit in masks::each_in(plane) {
+            let cell = masks::plane_cell::<D>(bit, side / 2, side % 2 == 0);
+            beyond[side][cell / 64] |= 1 << (cell % 64);
+        }
+    }
+    let has = |mask: &masks::Bits, cell: usize| mask[cell / 64] >> (cell % 64) & 1 == 1;
+    let link = |cell: usize, axis: usize, high: bool| {
+        let is_linked = match across::<D>(cell, axis, high) {
+            (other, false) => has(cells, other),
+            (other, true) => has(&beyond[2 * axis + high as usize], other),
+        };
+        if is_linked { whole } else { 0.0 }
+    };
+    pattern_of::<D>(cells, whole, link, |_| Traits::default())
+}
+
+fn own_pattern<const D: usize>(
+    level: &Level<D>,
+    source: &Finest<'_, D>,
+    block: usize,
+    tied: &masks::Bits,
+    whole: f32,
+) -> Pattern {
+    let beside = level.topology.beside(block);
+    let links: [[&[f32]; 2]; D] =
+        std::array::from_fn(|axis| [source.link(axis, block), source.link(axis, beside[axis][1] as usize)]);
+    let link = |cell: usize, axis: usize, high: bool| match across::<D>(cell, axis, high) {
+        _ if !high => links[axis][0][cell],
+        (other, is_beyond) => links[axis][is_beyond as usize][other],
+    };
+    let (ground, area, second) = (source.ground(block), source.area(block), source.material(block));
+    let traits = |cell: usize| Traits {
+        ground: ground[cell],
+        area: area[cell],
+        second: second.is_some_and(|second| second[cell]),
+        is_tied: tied[cell / 64] >> (cell % 64) & 1 == 1,
+    };
+    pattern_of::<D>(&live(level, block), whole, link, traits)
+}

@@ -1,0 +1,373 @@
+//! A network stored without gaps: its blocks have as many entries as they have nodes.
+
+use super::super::topology::Topology;
+use super::gather::{self, Workspace};
+use super::pattern::{Half, Pattern};
+use super::surfaces::Surfaces;
+use super::ties::Ties;
+use super::visit::{Block, Nodes, Outlook, PerBlock, both, visit};
+
+/// One value per node, by colour.
+pub(super) type Colours<T> = [Vec<T>; 2];
+
+/// A network on one level, with `A x = b` on it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Net<const D: usize> {
+    pub topology: Topology<D>,
+    /// All patterns; the first one is empty.
+    pub patterns: Vec<Pattern>,
+    /// All blocks, the absent one first, and a marker of the end.
+    pub blocks: Vec<Block>,
+    /// Places that a workspace for any of the blocks needs; no block has as many nodes.
+    pub room: usize,
+    /// For the nodes of each colour: those of the other one beyond their block.
+    pub beyond: Colours<u32>,
+    /// The link that patterns need not keep, and with two materials that of each.
+    pub whole: f32,
+    pub whole_of: [f32; 2],
+    /// One over the diagonal and what bodies add to it.
+    pub inverse: Colours<f32>,
+    /// Shared nodes.
+    pub ties: Ties,
+    /// Blocks beside bodies.
+    pub touched: Vec<bool>,
+    /// Finer blocks under each block, by octant; 0 where absent. Empty on the finest level.
+    pub children: Vec<[u32; 8]>,
+    /// The coarser block over each block.
+    pub cover: Vec<u32>,
+    pub x: Colours<f32>,
+    pub b: Colours<f32>,
+}
+
+/// What the rows of a block's nodes are worked out with.
+struct Desk {
+    values: Workspace<f32>,
+    rhs: Vec<f32>,
+    residual: Vec<f32>,
+}
+
+impl Desk {
+    fn new(room: usize) -> Desk {
+        Desk { values: Workspace::new(room), rhs: vec![0.0; room], residual: vec![0.0; room] }
+    }
+}
+
+impl<const D: usize> Net<D> {
+    /// The pattern of a block.
+    #[inline]
+    pub fn pattern(&self, block: usize) -> &Pattern {
+        &self.patterns[self.blocks[block].pattern as usize]
+    }
+
+    /// How many nodes of each colour.
+    pub fn counts(&self) -> [usize; 2] {
+        self.blocks.last().map_or([0; 2], |end| end.nodes.map(|count| count as usize))
+    }
+
+    /// Gives every block its pattern and its place in the arrays, and finds the nodes beyond it.
+    pub fn lay_out(&mut self, patterns: &[u32]) {
+        self.blocks.clear();
+        let mut next = Block::default();
+        for &pattern in patterns {
+            self.blocks.push(Block { pattern, ..next });
+            for colour in 0..2 {
+                let half = &self.patterns[pattern as usize].half[colour];
+                next.nodes[colour] += half.cells.len() as u32;
+                next.beyond[colour] += half.beyond.len() as u32;
+            }
+        }
+        self.blocks.push(next);
+        self.room = self.patterns.iter().flat_map(|pattern| &pattern.half).map(Half::room).max().unwrap_or(1);
+        for colour in 0..2 {
+            resize(&mut self.beyond[colour], next.beyond[colour] as usize);
+            let nodes = next.nodes[colour] as usize;
+            for values in [&mut self.inverse, &mut self.x, &mut self.b] {
+                resize(&mut values[colour], nodes);
+            }
+        }
+        self.touched.clear();
+        self.touched.resize(patterns.len(), false);
+        let Net { topology, patterns, blocks, beyond, .. } = self;
+        let [red, black] = beyond;
+        let parts = (Outlook(red, 0), Outlook(black, 1));
+        visit(blocks, parts, &|| (), &|(), block, (red, black)| {
+            let beside = topology.beside(block);
+            let half = &patterns[blocks[block].pattern as usize].half;
+            for (colour, out) in [red.0, black.0].into_iter().enumerate() {
+                for (out, beyond) in out.iter_mut().zip(&half[colour].beyond) {
+                    let other = beside[beyond.side as usize / 2][beyond.side as usize % 2] as usize;
+                    let there = &patterns[blocks[other].pattern as usize];
+                    let node = there.find(beyond.cell as usize, beyond.ordinal).expect("links have two ends");
+                    *out = blocks[other].nodes[1 - colour] + node as u32;
+                }
+            }
+        });
+    }
+
+    /// A node of a block that a pattern's [`Pattern::parents`] name: its colour, and its place in the arrays.
+    #[inline]
+    pub fn node(&self, block: usize, parent: u16) -> Option<(usize, usize)> {
+        let (this, next, parent) =
+            (&self.blocks[block].nodes, &self.blocks[block + 1].nodes, u32::from(parent));
+        let counts = [next[0] - this[0], next[1] - this[1]];
+        if parent < counts[0] {
+            Some((0, (this[0] + parent) as usize))
+        } else if parent < counts[0] + counts[1] {
+            Some((1, (this[1] + parent - counts[0]) as usize))
+        } else {
+            None
+        }
+    }
+
+    /// Where the nodes of a colour of a block lie in the arrays.
+    #[inline]
+    pub fn range(&self, block: usize, colour: usize) -> std::ops::Range<usize> {
+        self.blocks[block].nodes[colour] as usize..self.blocks[block + 1].nodes[colour] as usize
+    }
+
+    /// Finds one over the diagonal, once shared nodes are tied.
+    pub fn find_inverse(&mut self) {
+        let Net { patterns, blocks, inverse, ties, .. } = self;
+        for colour in 0..2 {
+            visit(blocks, Nodes(&mut inverse[colour], colour), &|| (), &|(), block, inverse| {
+                inverse.0.copy_from_slice(&patterns[blocks[block].pattern as usize].half[colour].inverse);
+            });
+        }
+        ties.each_sum(|colour, node, sum| {
+            let block = blocks.partition_point(|block| block.nodes[colour] as usize <= node) - 1;
+            let pattern = &patterns[blocks[block].pattern as usize];
+            let own = pattern.half[colour].diagonal[node - blocks[block].nodes[colour] as usize];
+            inverse[colour][node] = (1.0 / (own + sum)) as f32;
+        });
+    }
+
+    /// The right-hand side of a colour's nodes in a block, less what bodies do and what shared nodes do.
+    ///
+    /// Ties enter with both ends, `g (x_shared − x)`: patterns know nothing of them.
+    #[inline]
+    fn rhs_of<'a>(
+        &'a self,
+        block: usize,
+        colour: usize,
+        x: &[f32],
+        surfaces: Option<&Surfaces>,
+        room: &'a mut [f32],
+    ) -> &'a [f32] {
+        let range = self.range(block, colour);
+        let b = &self.b[colour][range.clone()];
+        let surfaces = surfaces.filter(|_| self.touched[block]);
+        let is_tied = self.pattern(block).half[colour].is_tied;
+        if surfaces.is_none() && !is_tied {
+            return b;
+        }
+        let room = &mut room[..b.len()];
+        room.fill(0.0);
+        if let Some(surfaces) = surfaces {
+            surfaces.hand_out::<f32>(block, colour, room);
+        }
+        for (taken, b) in room.iter_mut().zip(b) {
+            *taken = b - *taken;
+        }
+        if is_tied {
+            for tie in self.ties.of(colour, block) {
+                let node = tie.node.1 as usize - range.start;
+                room[node] += tie.link * (self.ties.x[tie.shared as usize] - x[node]);
+            }
+        }
+        room
+    }
+
+    /// One pass over the nodes of a colour, with bodies that move as `surfaces` last found, or not at all.
+    fn relax(&mut self, colour: usize, surfaces: Option<&Surfaces>, backwards: bool) {
+        let mut own = std::mem::take(&mut self.x[colour]);
+        let this = &*self;
+        visit(&this.blocks, Nodes(&mut own, colour), &|| Desk::new(this.room), &|desk, block, x| {
+            let half = &this.pattern(block).half[colour];
+            desk.values.load(&this.x[1 - colour], &this.blocks, block, colour, &this.beyond[colour]);
+            let rhs = this.rhs_of(block, colour, x.0, surfaces, &mut desk.rhs);
+            let inverse = &this.inverse[colour][this.range(block, colour)];
+            gather::relax(x.0, rhs, inverse, half, &mut desk.values, this.whole, backwards);
+        });
+        self.x[colour] = own;
+    }
+
+    /// The first sweep, from zero: shared nodes, red, black. Bodies are at rest.
+    ///
+    /// Shared nodes come first, so that on the way up they come last: cells glued to one by strong links then follow its
+    /// new value after a coarse correction, and do not drag it back to theirs.
+    pub fn sweep_from_zero(&mut self) {
+        self.ties.start_from_zero();
+        let is_plain =
+            self.ties.is_empty() && self.patterns.iter().all(|pattern| pattern.half[0].further.is_empty());
+        let mut x = std::mem::take(&mut self.x);
+        let this = &*self;
+        visit(&this.blocks, both(&mut x), &|| (), &|(), block, (red, black)| {
+            black.0.fill(0.0);
+            if is_plain {
+                let range = this.range(block, 0);
+                gather::divide(red.0, &this.b[0][range.clone()], &this.inverse[0][range]);
+            } else {
+                red.0.fill(0.0);
+            }
+        });
+        self.x = x;
+        if !is_plain {
+            self.relax(0, None, false);
+        }
+        self.relax(1, None, false);
+    }
+
+    /// A further sweep: shared nodes, red, black.
+    pub fn sweep(&mut self, surfaces: Option<&Surfaces>) {
+        self.ties.relax([&self.x[0], &self.x[1]]);
+        self.relax(0, surfaces, false);
+        self.relax(1, surfaces, false);
+    }
+
+    /// [`Self::sweep`] in reverse.
+    pub fn sweep_back(&mut self, surfaces: &Surfaces) {
+        self.relax(1, Some(surfaces), true);
+        self.relax(0, Some(surfaces), true);
+        self.ties.relax([&self.x[0], &self.x[1]]);
+    }
+
+    /// Residual of the nodes of a colour of a block.
+    #[inline]
+    fn residual<'a>(
+        &self,
+        desk: &'a mut Desk,
+        surfaces: &Surfaces,
+        block: usize,
+        colour: usize,
+    ) -> &'a [f32] {
+        let half = &self.pattern(block).half[colour];
+        desk.values.load(&self.x[1 - colour], &self.blocks, block, colour, &self.beyond[colour]);
+        let x = &self.x[colour][self.range(block, colour)];
+        let rhs = self.rhs_of(block, colour, x, Some(surfaces), &mut desk.rhs);
+        let out = &mut desk.residual[..x.len()];
+        gather::residual(out, x, rhs, half, &mut desk.values, self.whole);
+        out
+    }
+
+    /// Whether black nodes of a block have no residual after a downward sweep, and so need no correction.
+    #[inline]
+    fn is_settled(&self, block: usize) -> bool {
+        !self.touched[block] && self.pattern(block).half[1].further.is_empty()
+    }
+
+    /// Sets the right-hand side of the coarser level to the sums of residuals.
+    pub fn restrict(&self, surfaces: &Surfaces, coarse: &mut Net<D>) {
+        let most = 2 * coarse.room;
+        let Net { patterns, blocks, children, b, .. } = coarse;
+        visit(
+            blocks,
+            both(b),
+            &|| (Desk::new(self.room), vec![0.0f32; most]),
+            &|(desk, sums), cover, (red, black)| {
+                let counts = [red.0.len(), black.0.len()];
+                let sums = &mut sums[..counts[0] + counts[1] + 1];
+                sums.fill(0.0);
+                let parents = &patterns[blocks[cover].pattern as usize].parents;
+                for (octant, &block) in children[cover].iter().enumerate().filter(|(_, block)| **block != 0) {
+                    let block = block as usize;
+                    for colour in 0..if self.is_settled(block) { 1 } else { 2 } {
+                        let residual = self.residual(desk, surfaces, block, colour);
+                        gather::add_to_parents(sums, residual, &parents[octant][colour]);
+                    }
+                }
+                red.0.copy_from_slice(&sums[..counts[0]]);
+                black.0.copy_from_slice(&sums[counts[0]..counts[0] + counts[1]]);
+            },
+        );
+        self.ties.restrict([&self.x[0], &self.x[1]], &mut coarse.ties);
+    }
+
+    /// Adds the values of the coarser level.
+    pub fn prolong(&mut self, coarse: &Net<D>) {
+        let mut x = std::mem::take(&mut self.x);
+        let this = &*self;
+        visit(
+            &this.blocks,
+            both(&mut x),
+            &|| vec![0.0f32; 2 * coarse.room],
+            &|above, block, (red, black)| {
+                let cover = this.cover[block] as usize;
+                let [reds, blacks] = [0, 1].map(|colour| &coarse.x[colour][coarse.range(cover, colour)]);
+                let total = reds.len() + blacks.len();
+                above[..reds.len()].copy_from_slice(reds);
+                above[reds.len()..total].copy_from_slice(blacks);
+                above[total] = 0.0;
+                let octant = crate::math::flatten(this.topology.octant(block), 2);
+                let parents = &coarse.pattern(cover).parents[octant];
+                gather::add_from_parents(red.0, above, &parents[0]);
+                // Settled black nodes are relaxed before they are read.
+                if !this.is_settled(block) {
+                    gather::add_from_parents(black.0, above, &parents[1]);
+                }
+            },
+        );
+        self.x = x;
+        self.ties.prolong(&coarse.ties);
+    }
+
+    /// Sets `x` to `b` over the diagonal.
+    pub fn divide_by_diagonal(&mut self) {
+        let Net { blocks, inverse, x, b, ties, .. } = self;
+        for colour in 0..2 {
+            let (b, inverse) = (&b[colour], &inverse[colour]);
+            visit(blocks, Nodes(&mut x[colour], colour), &|| (), &|(), block, x| {
+                let start = blocks[block].nodes[colour] as usize;
+                let range = start..start + x.0.len();
+                gather::divide(x.0, &b[range.clone()], &inverse[range]);
+            });
+        }
+        ties.start_from_zero();
+    }
+
+    /// Residuals of all nodes, by block and node: `each(colour, node, residual)`. On one thread.
+    pub fn each_residual(&self, surfaces: &Surfaces, mut each: impl FnMut(usize, usize, f32)) {
+        let mut desk = Desk::new(self.room);
+        for block in 1..self.blocks.len() - 1 {
+            for colour in 0..2 {
+                let start = self.blocks[block].nodes[colour] as usize;
+                let residual = self.residual(&mut desk, surfaces, block, colour);
+                residual
+                    .iter()
+                    .enumerate()
+                    .for_each(|(node, &residual)| each(colour, start + node, residual));
+            }
+        }
+    }
+
+    /// `x·b`.
+    pub fn alignment(&mut self, partial: &mut Vec<f64>) -> f64 {
+        partial.clear();
+        partial.resize(self.blocks.len() - 1, 0.0);
+        let this = &*self;
+        visit(&this.blocks, PerBlock(partial), &|| (), &|(), block, sum| {
+            for colour in 0..2 {
+                let range = this.range(block, colour);
+                sum.0[0] += gather::dot(&this.x[colour][range.clone()], &this.b[colour][range]);
+            }
+        });
+        partial.iter().sum::<f64>() + self.ties.alignment()
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        let values = [&self.inverse, &self.x, &self.b];
+        self.topology.bytes()
+            + self.patterns.iter().map(Pattern::bytes).sum::<usize>()
+            + self.blocks.capacity() * size_of::<Block>()
+            + self.beyond.iter().map(|list| list.capacity() * 4).sum::<usize>()
+            + values.into_iter().flatten().map(|list| list.capacity() * 4).sum::<usize>()
+            + self.ties.bytes()
+            + self.children.capacity() * 32
+            + self.cover.capacity() * 4
+    }
+}
+
+/// Gives a buffer a length; its contents are about to be overwritten.
+pub(super) fn resize<T: Copy + Default>(values: &mut Vec<T>, len: usize) {
+    super::super::stencil::grow(values, len);
+}

@@ -1,0 +1,320 @@
+//! How the nodes of a block lie and how they are linked.
+//!
+//! Deep inside tiled liquid one block is like another: a few sheets of cells between tiles. Such blocks share one pattern,
+//! so that a sweep reads little more than the values themselves. Blocks at surfaces and walls have patterns of their own.
+
+use crate::grid::block_cells;
+use crate::math::power;
+
+/// No node.
+pub(super) const NONE: u16 = u16::MAX;
+
+/// Ways to a neighbour: twice the axis, plus one for the high side.
+pub(super) const DIRECTIONS: usize = 6;
+
+/// At most so many places are needed for the values that the nodes of a block are linked to.
+const MAX_ROOM: usize = 1 << 15;
+
+/// A node of another block: across a side (numbered as directions are), in a cell of that block, and there the first node or
+/// a further one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Beyond {
+    pub side: u8,
+    pub ordinal: u8,
+    pub cell: u16,
+}
+
+/// The other end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// A node of the same block: colour and index.
+    Here(usize, usize),
+    /// A node of another block, always of the other colour: its place in [`Half::beyond`].
+    There(usize),
+}
+
+/// A link beyond the first one of a node in its direction, or to a node of the same colour.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Further {
+    pub node: u16,
+    pub near: u16,
+    pub link: f32,
+}
+
+/// The nodes of one colour, in the order of their cells.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Half {
+    /// The cell of each, in natural order.
+    pub cells: Vec<u16>,
+    /// Their neighbours, all those in one direction together, as places in a workspace: nothing, the nodes of the other
+    /// colour, those beyond the block, the nodes of their own colour. All are below [`Half::room`].
+    near: Vec<u16>,
+    /// The links to them, in the same order; empty where all are whole.
+    pub links: Vec<f32>,
+    /// Further links, by node.
+    pub further: Vec<Further>,
+    /// The nodes beyond the block, all of the other colour.
+    pub beyond: Vec<Beyond>,
+    /// Where a workspace keeps the nodes of this colour.
+    pub own: usize,
+    /// Sum of each node's links to others but shared ones, and its ground.
+    pub diagonal: Vec<f64>,
+    /// The same, rounded, and one over it, 0 where it is 0.
+    pub rounded: Vec<f32>,
+    pub inverse: Vec<f32>,
+    /// Whether shared nodes are linked to any of these.
+    pub is_tied: bool,
+}
+
+impl Half {
+    /// Places that a workspace must have.
+    #[inline]
+    pub fn room(&self) -> usize {
+        (self.own + self.cells.len()).max(1)
+    }
+
+    /// Places of the neighbours in a direction.
+    #[inline]
+    pub fn near(&self, direction: usize) -> &[u16] {
+        let count = self.cells.len();
+        &self.near[direction * count..(direction + 1) * count]
+    }
+
+    /// Those in all directions.
+    #[inline]
+    pub fn all_near(&self) -> &[u16] {
+        &self.near
+    }
+}
+
+/// What a node has beside links; all that is rare.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Traits {
+    pub ground: f32,
+    pub area: f32,
+    /// Whether it is of the second material.
+    pub second: bool,
+    /// Whether shared nodes are linked to it.
+    pub is_tied: bool,
+}
+
+/// Nodes and links of a block.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pattern {
+    pub half: [Half; 2],
+    /// Traits of each node; empty where all are as usual.
+    pub traits: [Vec<Traits>; 2],
+    /// Index of the first node of each cell among those of its colour.
+    first: Vec<u16>,
+    /// What becomes of its nodes on the next coarser level.
+    pub joined: Joined,
+    /// On a coarse level: for each part of the block, the parents of that finer block's nodes, red nodes of this block
+    /// counted first and black ones after them; one more than the last where there is none.
+    pub parents: Vec<[Vec<u16>; 2]>,
+    /// On a coarse level, per node: the part of the block, colour and index of a node it was made of.
+    pub member: [Vec<(u8, u8, u16)>; 2],
+}
+
+/// Nodes joined into those of the next coarser level, inside one block.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Joined {
+    /// Per node: its aggregate.
+    pub of: [Vec<u16>; 2],
+    /// In the order of their cells.
+    pub list: Vec<Aggregate>,
+}
+
+/// One node of the next coarser level.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Aggregate {
+    /// Its coarse cell, four of them along each side of the block.
+    pub cell: [u8; 3],
+    /// How many others come before it in the same cell.
+    pub ordinal: u8,
+    /// Whether several nodes were joined.
+    pub merged: bool,
+    pub traits: Traits,
+}
+
+/// The colour of a cell, given by its natural index.
+#[inline]
+pub(super) fn colour_of<const D: usize>(cell: usize) -> usize {
+    (0..D).map(|axis| cell / power(8, axis)).sum::<usize>() % 2
+}
+
+/// A pattern under construction.
+pub(super) struct Draft {
+    pattern: Pattern,
+    counts: [usize; 2],
+}
+
+/// Marks a place among the nodes of the same colour, while their number is not known yet.
+const OWN: u16 = 1 << 15;
+
+impl Draft {
+    /// Begins with the nodes, by colour, in the order of their cells.
+    pub fn new<const D: usize>(nodes: &[Vec<(u16, Traits)>; 2]) -> Draft {
+        let mut pattern = Pattern { first: vec![NONE; block_cells(D)], ..Pattern::default() };
+        for (colour, nodes) in nodes.iter().enumerate() {
+            for (index, (cell, _)) in nodes.iter().enumerate().rev() {
+                pattern.first[*cell as usize] = index as u16;
+            }
+            let half = &mut pattern.half[colour];
+            if nodes.iter().any(|(_, traits)| *traits != Traits::default()) {
+                pattern.traits[colour] = nodes.iter().map(|(_, traits)| *traits).collect();
+                half.is_tied = nodes.iter().any(|(_, traits)| traits.is_tied);
+            }
+            half.cells = nodes.iter().map(|(cell, _)| *cell).collect();
+            half.diagonal = nodes.iter().map(|(_, traits)| f64::from(traits.ground)).collect();
+            half.near = vec![0; DIRECTIONS * nodes.len()];
+            half.links = vec![0.0; DIRECTIONS * nodes.len()];
+        }
+        Draft { pattern, counts: [nodes[0].len(), nodes[1].len()] }
+    }
+
+    /// Adds a link of a node to one of the other colour, the first one in some direction or a further one.
+    #[inline]
+    pub fn link_here(
+        &mut self,
+        colour: usize,
+        node: usize,
+        direction: Option<usize>,
+        other: usize,
+        link: f32,
+    ) {
+        self.link(colour, node, direction, 1 + other as u16, link);
+    }
+
+    /// Adds a link to a node of the same colour.
+    pub fn link_own(&mut self, colour: usize, node: usize, other: usize, link: f32) {
+        let half = &mut self.pattern.half[colour];
+        half.diagonal[node] += f64::from(link);
+        half.further.push(Further { node: node as u16, near: OWN | other as u16, link });
+    }
+
+    /// Adds a link to a node of another block.
+    #[inline]
+    pub fn link_there(
+        &mut self,
+        colour: usize,
+        node: usize,
+        direction: Option<usize>,
+        other: Beyond,
+        link: f32,
+    ) {
+        let beyond = &mut self.pattern.half[colour].beyond;
+        beyond.push(other);
+        let place = self.counts[1 - colour] + beyond.len();
+        self.link(colour, node, direction, place as u16, link);
+    }
+
+    #[inline]
+    fn link(&mut self, colour: usize, node: usize, direction: Option<usize>, place: u16, link: f32) {
+        let half = &mut self.pattern.half[colour];
+        half.diagonal[node] += f64::from(link);
+        match direction {
+            Some(direction) => {
+                let at = direction * self.counts[colour] + node;
+                debug_assert_eq!(half.near[at], 0);
+                half.near[at] = place;
+                half.links[at] = link;
+            }
+            None => half.further.push(Further { node: node as u16, near: place, link }),
+        }
+    }
+
+    /// The pattern of these nodes; `whole` is the link that need not be kept.
+    pub fn finish(mut self, whole: f32) -> Pattern {
+        for colour in 0..2 {
+            let half = &mut self.pattern.half[colour];
+            half.own = 1 + self.counts[1 - colour] + half.beyond.len();
+            assert!(half.room() <= MAX_ROOM, "a block with {:?} nodes", self.counts);
+            assert!(half.near.iter().all(|&place| (place as usize) < half.own));
+            for link in &mut half.further {
+                if link.near & OWN != 0 {
+                    link.near = half.own as u16 + (link.near & !OWN);
+                }
+            }
+            half.further.sort_by_key(|link| link.node);
+            half.rounded = half.diagonal.iter().map(|&sum| sum as f32).collect();
+            let over = |&sum: &f64| if sum > 0.0 { (1.0 / sum) as f32 } else { 0.0 };
+            half.inverse = half.diagonal.iter().map(over).collect();
+            if half.links.iter().all(|&link| link == whole || link == 0.0) {
+                half.links = Vec::new();
+            }
+        }
+        self.pattern
+    }
+}
+
+impl Pattern {
+    /// Index, among those of its colour, of a node in a cell.
+    #[inline]
+    pub fn find(&self, cell: usize, ordinal: u8) -> Option<usize> {
+        match self.first.get(cell) {
+            Some(&first) if first != NONE => Some(first as usize + ordinal as usize),
+            _ => None,
+        }
+    }
+
+    /// How many nodes of a colour.
+    #[inline]
+    pub fn count(&self, colour: usize) -> usize {
+        self.half[colour].cells.len()
+    }
+
+    /// Traits of a node.
+    #[inline]
+    pub fn traits(&self, colour: usize, node: usize) -> Traits {
+        self.traits[colour].get(node).copied().unwrap_or_default()
+    }
+
+    /// Whether a node has neither link nor ground.
+    pub fn is_closed(&self, colour: usize, node: usize) -> bool {
+        self.half[colour].rounded[node] == 0.0 && !self.traits(colour, node).is_tied
+    }
+
+    /// What is in a place of the workspace for a colour's nodes; it is not nothing.
+    #[inline]
+    pub fn end(&self, colour: usize, place: u16) -> End {
+        let (place, other) = (place as usize - 1, self.count(1 - colour));
+        match place.checked_sub(other) {
+            None => End::Here(1 - colour, place),
+            Some(beyond) => match beyond.checked_sub(self.half[colour].beyond.len()) {
+                None => End::There(beyond),
+                Some(own) => End::Here(colour, own),
+            },
+        }
+    }
+
+    /// Calls `each(node, end)` for all links of a colour's nodes.
+    pub fn each_end(&self, colour: usize, mut each: impl FnMut(usize, End)) {
+        let half = &self.half[colour];
+        for direction in 0..DIRECTIONS {
+            for (node, &place) in half.near(direction).iter().enumerate().filter(|(_, place)| **place != 0) {
+                each(node, self.end(colour, place));
+            }
+        }
+        for link in &half.further {
+            each(link.node as usize, self.end(colour, link.near));
+        }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        let halves = self.half.iter().map(|half| {
+            (half.cells.capacity() + half.near.capacity()) * 2
+                + (half.links.capacity() + half.rounded.capacity() + half.inverse.capacity()) * 4
+                + half.further.capacity() * size_of::<Further>()
+                + half.beyond.capacity() * size_of::<Beyond>()
+                + half.diagonal.capacity() * 8
+        });
+        halves.sum::<usize>()
+            + self.first.capacity() * 2
+            + self.traits.iter().map(|traits| traits.capacity() * size_of::<Traits>()).sum::<usize>()
+            + self.joined.of.iter().map(|of| of.capacity() * 2).sum::<usize>()
+            + self.joined.list.capacity() * size_of::<Aggregate>()
+            + self.parents.iter().flatten().map(|parents| parents.capacity() * 2).sum::<usize>()
+            + self.member.iter().map(|member| member.capacity() * 4).sum::<usize>()
+    }
+}

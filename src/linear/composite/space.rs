@@ -1,0 +1,349 @@
+//! Conjugate gradients on a system with bodies: vectors without gaps.
+
+use crate::grid::{Field, for_each_block};
+
+use super::super::closed::Remove;
+use super::super::kernels::Size;
+use super::super::params::{PreconditionerKind, SolveInfo};
+use super::super::space::Space;
+use super::super::system::System;
+use super::body::Bodies;
+use super::components::Labels;
+use super::cycle::Levels;
+use super::gather::{self, Factor, Workspace};
+use super::net::{Colours, Net, resize};
+use super::surfaces::{Exact, Widened};
+use super::visit::{Block, Nodes, PerBlock, both, visit};
+
+/// A system with bodies and the vectors of its solve.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Composite<const D: usize> {
+    levels: Levels<D>,
+    x: Colours<f64>,
+    r: Colours<f64>,
+    p: Colours<f32>,
+    /// `A p`.
+    q: Colours<f64>,
+    shared: Shared,
+    /// The components without ground, once somebody has asked.
+    labels: Option<Labels>,
+    sizes: Vec<Size>,
+    partial: Vec<f64>,
+}
+
+/// The same for shared nodes.
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    x: Vec<f64>,
+    r: Vec<f64>,
+    p: Vec<f32>,
+    q: Vec<f64>,
+}
+
+/// A part of one colour's array that belongs to a block.
+#[inline]
+fn own<'a, T>(values: &'a [T], blocks: &[Block], block: usize, colour: usize) -> &'a [T] {
+    &values[blocks[block].nodes[colour] as usize..blocks[block + 1].nodes[colour] as usize]
+}
+
+impl Size {
+    fn include(&mut self, value: f64) {
+        self.square += value * value;
+        self.max = self.max.max(value.abs());
+    }
+}
+
+impl<const D: usize> Composite<D> {
+    /// Reads a system with bodies; prepares the V-cycle if so asked.
+    pub fn build(&mut self, system: &System<'_, D>, bodies: &Bodies<'_>, multigrid: bool) {
+        self.levels.build(system, bodies, multigrid);
+        self.labels = None;
+        let counts = self.levels.finest().counts();
+        for colour in 0..2 {
+            for values in [&mut self.x, &mut self.r, &mut self.q] {
+                resize(&mut values[colour], counts[colour]);
+            }
+            resize(&mut self.p[colour], counts[colour]);
+        }
+        let count = system.shared.len();
+        for values in [&mut self.shared.x, &mut self.shared.r, &mut self.shared.q] {
+            values.clear();
+            values.resize(count, 0.0);
+        }
+        self.shared.p.clear();
+        self.shared.p.resize(count, 0.0);
+        self.sizes.clear();
+        self.sizes.resize(self.levels.finest().blocks.len() - 1, Size::default());
+        self.partial.clear();
+        self.partial.resize(self.sizes.len(), 0.0);
+    }
+
+    /// Reports sizes.
+    pub fn describe(&self, info: &mut SolveInfo) {
+        self.levels.describe(info);
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        let wide = [&self.x, &self.r, &self.q];
+        self.levels.bytes()
+            + wide.into_iter().flatten().map(|values| values.capacity() * 8).sum::<usize>()
+            + self.p.iter().map(|values| values.capacity() * 4).sum::<usize>()
+    }
+
+    fn measure(&self) -> Size {
+        let mut size = Size::default();
+        for part in &self.sizes {
+            size.square += part.square;
+            size.max = size.max.max(part.max);
+        }
+        self.shared.r.iter().for_each(|&r| size.include(r));
+        size
+    }
+
+    fn clear_unlinked(&self, shared: &mut [f64]) {
+        for (value, &diagonal) in shared.iter_mut().zip(&self.levels.finest().ties.diagonal) {
+            *value = if diagonal > 0.0 { *value } else { 0.0 };
+        }
+    }
+
+    fn round_shared(&mut self, scale: f64) {
+        for (b, r) in self.levels.finest_mut().ties.b.iter_mut().zip(&self.shared.r) {
+            *b = (r * scale) as f32;
+        }
+    }
+}
+
+/// Takes the values of all nodes from a field; measures them block by block if there are `sizes`.
+fn gather<const D: usize>(
+    net: &Net<D>,
+    system: &System<'_, D>,
+    field: &Field<f64>,
+    out: &mut Colours<f64>,
+    sizes: &mut [Size],
+) {
+    let (red, black) = both(out);
+    visit(&net.blocks, (red, black, PerBlock(sizes)), &|| (), &|(), block, (red, black, size)| {
+        let values = field.block(system.live.as_slice()[block - 1] as usize);
+        size.0[0] = Size::default();
+        for (half, out) in net.pattern(block).half.iter().zip([red.0, black.0]) {
+            for (out, &cell) in out.iter_mut().zip(&half.cells) {
+                *out = values[cell as usize];
+                size.0[0].include(*out);
+            }
+        }
+    });
+}
+
+impl<const D: usize> Space<D> for Composite<D> {
+    fn load_r(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared: &[f64]) -> Size {
+        gather(self.levels.finest(), system, rhs, &mut self.r, &mut self.sizes);
+        let mut r = std::mem::take(&mut self.shared.r);
+        r.copy_from_slice(shared);
+        self.clear_unlinked(&mut r);
+        self.shared.r = r;
+        self.measure()
+    }
+
+    fn store_r(&self, system: &System<'_, D>, rhs: &mut Field<f64>, shared: &mut [f64]) {
+        scatter(&self.levels, &self.r, system, rhs);
+        let ties = &self.levels.finest().ties;
+        for ((rhs, &r), &diagonal) in shared.iter_mut().zip(&self.shared.r).zip(&ties.diagonal) {
+            *rhs = if diagonal > 0.0 { r } else { *rhs };
+        }
+    }
+
+    fn load_x(&mut self, system: &System<'_, D>, x: &Field<f64>, shared: &[f64]) {
+        gather(self.levels.finest(), system, x, &mut self.x, &mut self.sizes);
+        let mut x = std::mem::take(&mut self.shared.x);
+        x.copy_from_slice(shared);
+        self.clear_unlinked(&mut x);
+        self.shared.x = x;
+    }
+
+    fn clear_x(&mut self) {
+        self.x.iter_mut().for_each(|x| x.fill(0.0));
+        self.shared.x.fill(0.0);
+    }
+
+    fn store_x(&mut self, system: &System<'_, D>, x: &mut Field<f64>, shared: &mut [f64]) {
+        scatter(&self.levels, &self.x, system, x);
+        shared.copy_from_slice(&self.shared.x);
+    }
+
+    fn round_residual(&mut self, scale: f64) {
+        for (b, r) in self.levels.finest_mut().b.iter_mut().zip(&self.r) {
+            b.iter_mut().zip(r).for_each(|(b, r)| *b = (r * scale) as f32);
+        }
+        self.round_shared(scale);
+    }
+
+    fn subtract_product(&mut self, scale: f64) -> Size {
+        let (net, surfaces, bodies) = self.levels.finest_with_surfaces();
+        surfaces.respond::<D, Exact>(bodies, net, [&self.x[0], &self.x[1]]);
+        let Shared { x, q, .. } = &mut self.shared;
+        multiply(&self.levels, (&self.x, x), (&mut self.q, q), &mut self.partial);
+        self.go(None, 1.0, scale)
+    }
+
+    fn precondition(&mut self, kind: PreconditionerKind, sweeps: usize) -> f64 {
+        if kind == PreconditionerKind::Multigrid {
+            self.levels.cycle(sweeps.max(1));
+        } else {
+            self.levels.finest_mut().divide_by_diagonal();
+        }
+        self.levels.finest_mut().alignment(&mut self.partial)
+    }
+
+    fn redirect(&mut self, beta: f64) {
+        let (net, beta) = (self.levels.finest(), beta as f32);
+        for (colour, p) in self.p.iter_mut().enumerate() {
+            let z = &net.x[colour];
+            visit(&net.blocks, Nodes(p, colour), &|| (), &|(), block, p| {
+                gather::redirect(p.0, own(z, &net.blocks, block, colour), beta);
+            });
+        }
+        for (p, z) in self.shared.p.iter_mut().zip(&net.ties.x) {
+            *p = if beta == 0.0 { *z } else { z + beta * *p };
+        }
+    }
+
+    fn energy(&mut self) -> f64 {
+        let (net, surfaces, bodies) = self.levels.finest_with_surfaces();
+        surfaces.respond::<D, Widened>(bodies, net, [&self.p[0], &self.p[1]]);
+        let Shared { p, q, .. } = &mut self.shared;
+        multiply(&self.levels, (&self.p, p), (&mut self.q, q), &mut self.partial);
+        let shared: f64 = p.iter().zip(q).map(|(&p, q)| f64::from(p) * *q).sum();
+        self.partial.iter().sum::<f64>() + shared
+    }
+
+    fn step(&mut self, alpha: f64, scale: f64) -> Size {
+        let p = std::mem::take(&mut self.p);
+        let size = self.go(Some(&p), alpha, scale);
+        self.p = p;
+        size
+    }
+
+    fn take_direction(&mut self) {
+        for (x, p) in self.x.iter_mut().zip(&self.p) {
+            x.iter_mut().zip(p).for_each(|(x, p)| *x += f64::from(*p));
+        }
+        self.shared.x.iter_mut().zip(&self.shared.p).for_each(|(x, p)| *x += f64::from(*p));
+    }
+
+    fn remove(&mut self, what: Remove, system: &System<'_, D>, components: usize) {
+        let labels = self.labels.get_or_insert_with(|| self.levels.label_components());
+        let (cells, shared) = match what {
+            Remove::Sum => (&mut self.r, &mut self.shared.r),
+            Remove::Mean => (&mut self.x, &mut self.shared.x),
+        };
+        let mut sums = vec![[0.0; 2]; components + 1];
+        for (values, nodes) in cells.iter().zip(&labels.nodes) {
+            for &(node, label) in nodes {
+                let sum = &mut sums[label as usize];
+                *sum = [sum[0] + values[node as usize], sum[1] + 1.0];
+            }
+        }
+        for (node, (value, &label)) in shared.iter().zip(&labels.shared).enumerate() {
+            let (sum, weight) = (&mut sums[label as usize], system.shared.weight(node));
+            sum[0] += if what == Remove::Mean { weight * value } else { *value };
+            sum[1] += weight;
+        }
+        let mut means: Vec<f64> =
+            sums.iter().map(|&[sum, weight]| if weight > 0.0 { sum / weight } else { 0.0 }).collect();
+        means[0] = 0.0;
+        for (values, nodes) in cells.iter_mut().zip(&labels.nodes) {
+            nodes.iter().for_each(|&(node, label)| values[node as usize] -= means[label as usize]);
+        }
+        for (node, (value, &label)) in shared.iter_mut().zip(&labels.shared).enumerate() {
+            let each = if what == Remove::Sum { system.shared.weight(node) } else { 1.0 };
+            *value -= each * means[label as usize];
+        }
+    }
+}
+
+impl<const D: usize> Composite<D> {
+    /// `r −= α q`, handed to the preconditioner; `x += α p` if there is a `p`. Measures `r`.
+    fn go(&mut self, p: Option<&Colours<f32>>, alpha: f64, scale: f64) -> Size {
+        let Composite { levels, x, r, q, sizes, .. } = self;
+        sizes.fill(Size::default());
+        let Net { blocks, b, .. } = levels.finest_mut();
+        for colour in 0..2 {
+            let q = &q[colour];
+            let parts = (
+                Nodes(&mut r[colour], colour),
+                Nodes(&mut b[colour], colour),
+                Nodes(&mut x[colour], colour),
+                PerBlock(sizes),
+            );
+            visit(blocks, parts, &|| (), &|(), block, (r, b, x, size)| {
+                let q = own(q, blocks, block, colour);
+                let (square, max) = gather::descend(r.0, b.0, q, alpha, scale);
+                size.0[0].square += square;
+                size.0[0].max = size.0[0].max.max(max);
+                if let Some(p) = p {
+                    gather::advance(x.0, own(&p[colour], blocks, block, colour), alpha);
+                }
+            });
+        }
+        let shared = &mut self.shared;
+        for index in 0..shared.x.len() {
+            if p.is_some() {
+                shared.x[index] += alpha * f64::from(shared.p[index]);
+            }
+            shared.r[index] -= alpha * shared.q[index];
+        }
+        self.round_shared(scale);
+        self.measure()
+    }
+}
+
+/// `q = A p` for nodes and shared nodes, with bodies that move as they were last told; `p·q` block by block.
+fn multiply<T: Factor, const D: usize>(
+    levels: &Levels<D>,
+    (p, shared_p): (&Colours<T>, &[T]),
+    (q, shared_q): (&mut Colours<f64>, &mut [f64]),
+    partial: &mut [f64],
+) {
+    let (net, surfaces) = (levels.finest(), levels.surfaces());
+    let (blocks, whole) = (&net.blocks, f64::from(net.whole));
+    let (red, black) = both(q);
+    let parts = (red, black, PerBlock(partial));
+    visit(blocks, parts, &|| Workspace::<T>::new(net.room), &|values, block, (red, black, sum)| {
+        sum.0[0] = 0.0;
+        for (colour, q) in [red.0, black.0].into_iter().enumerate() {
+            let half = &net.pattern(block).half[colour];
+            let here = own(&p[colour], blocks, block, colour);
+            values.load(&p[1 - colour], blocks, block, colour, &net.beyond[colour]);
+            gather::product(q, here, half, values, whole);
+            surfaces.hand_out::<f64>(block, colour, q);
+            for tie in net.ties.of(colour, block) {
+                let node = (tie.node.1 - blocks[block].nodes[colour]) as usize;
+                q[node] += f64::from(tie.link) * (here[node].into() - shared_p[tie.shared as usize].into());
+            }
+            sum.0[0] += here.iter().zip(q).map(|(&p, q)| p.into() * *q).sum::<f64>();
+        }
+    });
+    for (shared, (q, &own)) in shared_q.iter_mut().zip(shared_p).enumerate() {
+        *q = net.ties.diagonal[shared] * own.into() - net.ties.pull(shared, [&p[0], &p[1]]);
+    }
+}
+
+/// Puts the values of all nodes into a field; other cells become zero.
+fn scatter<const D: usize>(
+    levels: &Levels<D>,
+    values: &Colours<f64>,
+    system: &System<'_, D>,
+    field: &mut Field<f64>,
+) {
+    let (net, block_of) = (levels.finest(), levels.block_of());
+    for_each_block(system.blocks.slots(), field.parts(), |slot, out| {
+        out.fill(0.0);
+        let block = block_of[slot] as usize;
+        for (colour, half) in net.pattern(block).half.iter().enumerate() {
+            for (&cell, &value) in half.cells.iter().zip(own(&values[colour], &net.blocks, block, colour)) {
+                out[cell as usize] = value;
+            }
+        }
+    });
+}

@@ -1,0 +1,204 @@
+//! Shared nodes of a network stored without gaps, and what ties cells to them.
+
+use rayon::prelude::*;
+
+use super::super::coarsen::in_series;
+use super::visit::Block;
+
+/// A link between a node and a shared one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Tie {
+    /// Colour and index of the node.
+    pub node: (u8, u32),
+    pub shared: u32,
+    pub link: f32,
+    pub area: f32,
+}
+
+/// All shared nodes of a level, with their row of `A x = b`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ties {
+    /// By node.
+    list: Vec<Tie>,
+    /// By shared node: where its ties start in `order`, which has their places in `list`.
+    start: Vec<u32>,
+    order: Vec<u32>,
+    /// By colour and block: where its ties start in `list`.
+    of_block: [Vec<u32>; 2],
+    pub x: Vec<f32>,
+    pub b: Vec<f32>,
+    pub diagonal: Vec<f64>,
+}
+
+impl Ties {
+    /// Takes so many shared nodes, and their links in any order.
+    pub fn set(&mut self, count: usize, mut list: Vec<Tie>) {
+        list.sort_unstable_by_key(|tie| (tie.node, tie.shared));
+        self.start.clear();
+        self.start.resize(count + 1, 0);
+        self.diagonal.clear();
+        self.diagonal.resize(count, 0.0);
+        for tie in &list {
+            self.start[tie.shared as usize + 1] += 1;
+            self.diagonal[tie.shared as usize] += f64::from(tie.link);
+        }
+        for shared in 0..count {
+            self.start[shared + 1] += self.start[shared];
+        }
+        let mut next = self.start.clone();
+        self.order.clear();
+        self.order.resize(list.len(), 0);
+        for (index, tie) in list.iter().enumerate() {
+            let next = &mut next[tie.shared as usize];
+            self.order[*next as usize] = index as u32;
+            *next += 1;
+        }
+        for values in [&mut self.x, &mut self.b] {
+            values.clear();
+            values.resize(count, 0.0);
+        }
+        self.list = list;
+    }
+
+    /// The same shared nodes on the next coarser level. `parent` gives the parent of a node, by its block, colour and place
+    /// there, and whether that was made of several; `h` is the width of the finer cells.
+    pub fn coarser(
+        &self,
+        blocks: &[Block],
+        h: f32,
+        parent: impl Fn(usize, usize, usize) -> Option<((u8, u32), bool)>,
+    ) -> Ties {
+        let mut list: Vec<Tie> = Vec::with_capacity(self.list.len());
+        for colour in 0..2 {
+            for block in 1..blocks.len() - 1 {
+                for tie in self.of(colour, block) {
+                    let node = (tie.node.1 - blocks[block].nodes[colour]) as usize;
+                    if let Some((node, merged)) = parent(block, colour, node) {
+                        let link = if merged { in_series(tie.link, tie.area, h) } else { tie.link };
+                        list.push(Tie { node, link, ..*tie });
+                    }
+                }
+            }
+        }
+        list.sort_by_key(|tie| (tie.node, tie.shared));
+        list.dedup_by(|tie, kept| {
+            let same = (tie.node, tie.shared) == (kept.node, kept.shared);
+            if same {
+                kept.link += tie.link;
+                kept.area += tie.area;
+            }
+            same
+        });
+        let mut coarse = Ties::default();
+        coarse.set(self.x.len(), list);
+        coarse
+    }
+
+    /// Whether no node is tied.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// All ties.
+    pub fn list(&self) -> &[Tie] {
+        &self.list
+    }
+
+    /// Calls `each(colour, node, sum of its ties)`.
+    pub fn each_sum(&self, mut each: impl FnMut(usize, usize, f64)) {
+        for ties in self.list.chunk_by(|a, b| a.node == b.node) {
+            let sum = ties.iter().map(|tie| f64::from(tie.link)).sum();
+            each(ties[0].node.0 as usize, ties[0].node.1 as usize, sum);
+        }
+    }
+
+    /// Finds the ties of each block; they must be set.
+    pub fn index(&mut self, blocks: &[Block]) {
+        for colour in 0..2 {
+            let start = &mut self.of_block[colour];
+            start.clear();
+            let mut at = self.list.partition_point(|tie| (tie.node.0 as usize) < colour);
+            for block in blocks {
+                let is_before = |tie: &Tie| tie.node < (colour as u8, block.nodes[colour]);
+                at += self.list[at..].iter().take_while(|tie| is_before(tie)).count();
+                start.push(at as u32);
+            }
+        }
+    }
+
+    /// The ties of a colour's nodes in a block.
+    #[inline]
+    pub fn of(&self, colour: usize, block: usize) -> &[Tie] {
+        let start = &self.of_block[colour];
+        &self.list[start[block] as usize..start[block + 1] as usize]
+    }
+
+    /// `Σ g x` over a shared node's ties, in f64: there may be many thousands. Sums of so many at a time are made side by
+    /// side.
+    pub fn pull<T: Copy + Into<f64> + Sync>(&self, shared: usize, x: [&[T]; 2]) -> f64 {
+        const GRAIN: usize = 2048;
+        let term = |&index: &u32| {
+            let tie = &self.list[index as usize];
+            f64::from(tie.link) * x[tie.node.0 as usize][tie.node.1 as usize].into()
+        };
+        let order = &self.order[self.start[shared] as usize..self.start[shared + 1] as usize];
+        if order.len() <= GRAIN {
+            return order.iter().map(term).sum();
+        }
+        let sums: Vec<f64> = order.par_chunks(GRAIN).map(|part| part.iter().map(term).sum()).collect();
+        sums.iter().sum()
+    }
+
+    /// The first pass over the shared nodes, while all others are zero.
+    pub fn start_from_zero(&mut self) {
+        for ((x, &b), &diagonal) in self.x.iter_mut().zip(&self.b).zip(&self.diagonal) {
+            *x = if diagonal > 0.0 { (f64::from(b) / diagonal) as f32 } else { 0.0 };
+        }
+    }
+
+    /// Solves the rows of the shared nodes.
+    pub fn relax(&mut self, x: [&[f32]; 2]) {
+        for shared in 0..self.x.len() {
+            if self.diagonal[shared] > 0.0 {
+                let value = (f64::from(self.b[shared]) + self.pull(shared, x)) / self.diagonal[shared];
+                self.x[shared] = value as f32;
+            }
+        }
+    }
+
+    /// Residual of a shared node.
+    pub fn residual(&self, shared: usize, x: [&[f32]; 2]) -> f32 {
+        match self.diagonal[shared] {
+            diagonal if diagonal > 0.0 => {
+                let own = diagonal * f64::from(self.x[shared]);
+                (f64::from(self.b[shared]) + self.pull(shared, x) - own) as f32
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Hands residuals to the coarser level.
+    pub fn restrict(&self, x: [&[f32]; 2], coarse: &mut Ties) {
+        for shared in 0..self.x.len() {
+            coarse.b[shared] = self.residual(shared, x);
+        }
+    }
+
+    /// Adds the values of the coarser level.
+    pub fn prolong(&mut self, coarse: &Ties) {
+        self.x.iter_mut().zip(&coarse.x).for_each(|(x, coarse)| *x += coarse);
+    }
+
+    /// `x·b`.
+    pub fn alignment(&self) -> f64 {
+        self.x.iter().zip(&self.b).map(|(&x, &b)| f64::from(x) * f64::from(b)).sum()
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.list.capacity() * size_of::<Tie>()
+            + (self.start.capacity() + self.order.capacity()) * 4
+            + (self.x.capacity() + self.b.capacity()) * 4
+            + self.diagonal.capacity() * 8
+    }
+}

@@ -1,0 +1,133 @@
+//! A system of cells and shared nodes, with all its preconditioners.
+
+use crate::grid::Field;
+
+use super::assemble::assemble;
+use super::closed::{Means, Remove};
+use super::hierarchy::Hierarchy;
+use super::incomplete::IncompleteCholesky;
+use super::kernels::Size;
+use super::operator::{Vectors, scatter};
+use super::palindrome::Palindrome;
+use super::params::{PreconditionerKind, SolveInfo};
+use super::space::Space;
+use super::system::System;
+
+/// A system as a hierarchy of blocks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plain<const D: usize> {
+    hierarchy: Hierarchy<D>,
+    vectors: Vectors,
+    means: Means,
+    incomplete: IncompleteCholesky,
+    palindrome: Palindrome<D>,
+}
+
+impl<const D: usize> Plain<D> {
+    /// Reads a system, and prepares one of the preconditioners.
+    pub fn build(&mut self, system: &System<'_, D>, kind: PreconditionerKind) {
+        self.hierarchy.build(system);
+        match kind {
+            PreconditionerKind::Multigrid
+            | PreconditionerKind::Jacobi
+            | PreconditionerKind::MinimalResiduals => {}
+            PreconditionerKind::IncompleteCholesky => {
+                self.incomplete.build::<D>(&assemble(system), self.hierarchy.block_of());
+            }
+            PreconditionerKind::BubblePalindrome => {
+                self.palindrome.build(system, assemble(system), self.hierarchy.block_of());
+            }
+        }
+        self.vectors.reset(self.hierarchy.finest());
+    }
+
+    /// Reports sizes.
+    pub fn describe(&self, info: &mut SolveInfo) {
+        self.hierarchy.describe(info);
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.hierarchy.bytes() + self.vectors.bytes() + self.incomplete.bytes() + self.palindrome.bytes()
+    }
+}
+
+impl<const D: usize> Space<D> for Plain<D> {
+    fn load_r(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared: &[f64]) -> Size {
+        self.vectors.load_r(rhs, system.live, shared, self.hierarchy.finest())
+    }
+
+    fn store_r(&self, system: &System<'_, D>, rhs: &mut Field<f64>, shared: &mut [f64]) {
+        let hierarchy = &self.hierarchy;
+        scatter::<D>(&self.vectors.r, system.live, hierarchy.block_of(), rhs);
+        for (node, (rhs, &r)) in shared.iter_mut().zip(&self.vectors.shared_r).enumerate() {
+            *rhs = if hierarchy.finest().explicit.diagonal[node] > 0.0 { r } else { *rhs };
+        }
+    }
+
+    fn load_x(&mut self, system: &System<'_, D>, x: &Field<f64>, shared: &[f64]) {
+        self.vectors.load_x::<D>(x, system.live, shared);
+        self.vectors.clear_outside(self.hierarchy.finest());
+    }
+
+    fn clear_x(&mut self) {
+        self.vectors.clear_x();
+    }
+
+    fn store_x(&mut self, system: &System<'_, D>, x: &mut Field<f64>, shared: &mut [f64]) {
+        self.vectors.settle_x();
+        scatter::<D>(&self.vectors.x, system.blocks.slots(), self.hierarchy.block_of(), x);
+        shared.copy_from_slice(&self.vectors.shared_x);
+    }
+
+    fn round_residual(&mut self, scale: f64) {
+        self.vectors.round_residual(self.hierarchy.finest_mut(), scale);
+    }
+
+    fn subtract_product(&mut self, scale: f64) -> Size {
+        self.vectors.subtract_product(self.hierarchy.finest_mut(), scale)
+    }
+
+    fn precondition(&mut self, kind: PreconditionerKind, sweeps: usize) -> f64 {
+        match kind {
+            PreconditionerKind::Multigrid => self.hierarchy.cycle(sweeps.max(1)),
+            PreconditionerKind::Jacobi | PreconditionerKind::MinimalResiduals => {
+                self.hierarchy.finest_mut().divide_by_diagonal();
+            }
+            PreconditionerKind::IncompleteCholesky => self.incomplete.apply(self.hierarchy.finest_mut()),
+            PreconditionerKind::BubblePalindrome => {
+                self.palindrome.apply(self.hierarchy.finest_mut(), sweeps.max(1));
+            }
+        }
+        self.vectors.alignment(self.hierarchy.finest())
+    }
+
+    fn redirect(&mut self, beta: f64) {
+        self.vectors.redirect(self.hierarchy.finest(), beta);
+    }
+
+    fn energy(&mut self) -> f64 {
+        self.vectors.energy(self.hierarchy.finest())
+    }
+
+    fn step(&mut self, alpha: f64, scale: f64) -> Size {
+        self.vectors.step(self.hierarchy.finest_mut(), alpha, scale)
+    }
+
+    fn take_direction(&mut self) {
+        self.vectors.advance_x(1.0);
+    }
+
+    fn remove(&mut self, what: Remove, system: &System<'_, D>, components: usize) {
+        let found = self.hierarchy.label_components();
+        debug_assert_eq!(found, components);
+        let vectors = &mut self.vectors;
+        vectors.settle_x();
+        let (cells, shared) = match what {
+            Remove::Sum => (&mut vectors.r, &mut vectors.shared_r),
+            Remove::Mean => (&mut vectors.x, &mut vectors.shared_x),
+        };
+        let weight = |node| system.shared.weight(node);
+        self.means.remove(what, self.hierarchy.finest(), components, cells, shared, weight);
+    }
+}
