@@ -5,10 +5,11 @@
 //! that ties a cell to zero. In goes a [`System`] with a right-hand side, out come `x` and a [`SolveInfo`].
 //!
 //! * [`Solver`]: conjugate gradients in f64, matrix-free; holds all scratch memory.
+//! * `space`: what these ask of a system; `plain` is a system of blocks of cells.
+//! * `composite`: a system in which bodies of many cells move as a whole.
 //! * `hierarchy` and what it stands on (`level`, `transfer`, `coarsen`, `split`, `coarsest`, `cycle`): the
 //!   preconditioner, an f32 V-cycle over aggregates of 2^D cells that never join cells without a link between them, nor
 //!   (`material`) cells of different materials.
-//! * `composite`: what is added where bodies of many cells move as a whole.
 //! * `layout`, `stencil`, `kernels`: cells of a block sorted by colour, so that a red-black sweep is plain SIMD.
 //!
 //! All sums are taken per block and then in block order: results have the same bits for any number of threads.
