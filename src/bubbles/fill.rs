@@ -9,7 +9,7 @@ use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, Field, SIDE, VOID, block_cells, for_each_block};
 use crate::math::{Real, Side, Vector, unflatten};
 
-use super::sets::Sets;
+use crate::math::Sets;
 
 /// The region of a cell that has none.
 pub const NO_REGION: u32 = u32::MAX;

@@ -7,7 +7,7 @@
 //! Air that is open to the outside is a pool without a bottom: what joins it is gone, and what it gives off is measured
 //! when it comes. A bubble that exchanges air with it keeps its *relative* deviation from its rest volume.
 
-use super::sets::Sets;
+use crate::math::Sets;
 
 /// A region on one side of the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

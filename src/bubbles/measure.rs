@@ -8,8 +8,8 @@ use crate::math::{Real, unflatten};
 
 use super::fill::{NO_REGION, Regions};
 use super::near::{AIRLESS, NOWHERE, Near, NearBlock, NearMap, SEVERAL, SPRAY, code};
-use super::sets::Sets;
 use super::tally::Pairs;
+use crate::math::Sets;
 
 /// How large a region is. Volumes are in cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

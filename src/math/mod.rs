@@ -1,8 +1,10 @@
 //! Numbers, vectors, axes, and the sizes that follow from the dimension `D` (2 or 3).
 
 mod hash;
+mod sets;
 
 pub use hash::{hash_unit, mix};
+pub use sets::Sets;
 
 /// Double precision: what geometry, residuals and statistics are computed in.
 pub type Real = f64;

@@ -3,7 +3,7 @@
 use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, SIDE, VOID};
 use crate::linear::BodyFace;
-use crate::math::{Side, power};
+use crate::math::{Sets, Side, power};
 
 use super::boxes::{Box, TileSize, boxes};
 use super::motion::Quadratic;
@@ -112,7 +112,8 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
         }
         let mut by_slot: Vec<usize> = (0..parts.len()).collect();
         by_slot.sort_by_key(|&part| parts[part].slot);
-        let mut set: Vec<usize> = (0..parts.len()).collect();
+        let mut sets = Sets::default();
+        sets.reset(parts.len());
         for a in 0..parts.len() {
             for axis in 0..D {
                 let above = self.blocks.beside(parts[a].slot as usize, axis, Side::High);
@@ -120,8 +121,7 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
                 let first = by_slot.partition_point(|&part| parts[part].slot < above);
                 for &b in by_slot[first..].iter().take_while(|&&part| parts[part].slot == above) {
                     if own & masks::plane::<D>(&parts[b].bits, axis, false) != 0 {
-                        let (a, b) = (root(&mut set, a), root(&mut set, b));
-                        set[a.max(b)] = a.min(b);
+                        sets.join(a as u32, b as u32);
                     }
                 }
             }
@@ -130,7 +130,7 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
         let mut whole: Vec<Vec<Piece>> = Vec::new();
         let mut number = vec![0; parts.len()];
         for part in 0..parts.len() {
-            let root = root(&mut set, part);
+            let root = sets.find(part as u32) as usize;
             if root == part {
                 number[part] = whole.len();
                 whole.push(Vec::new());
@@ -198,15 +198,6 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
     fn middle(&self, this: &Box<D>) -> [i32; D] {
         self.blocks.grid().first_cell(this.low).map(|first| first + this.side * SIDE as i32 / 2)
     }
-}
-
-/// Finds the lowest member of a set, and shortens the way there.
-fn root(set: &mut [usize], mut member: usize) -> usize {
-    while set[member] != member {
-        set[member] = set[set[member]];
-        member = set[member];
-    }
-    member
 }
 
 /// Adds cells to a part, joined with those in the same block.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use crate::math::{flatten, power, unflatten};
+use crate::math::{Sets, flatten, power, unflatten};
 
 use super::super::coarsen::in_series;
 use super::super::material;
@@ -99,7 +99,8 @@ fn join<const D: usize>(pattern: &Pattern, h: f32) -> Joined {
     let id = |colour: usize, node: usize| colour * counts[0] + node;
     let split = |id: usize| if id < counts[0] { (0, id) } else { (1, id - counts[0]) };
     let mut coarse_cell = vec![0u16; total];
-    let mut set: Vec<u16> = (0..total as u16).collect();
+    let mut sets = Sets::default();
+    sets.reset(total);
     let mut is_carried = vec![false; total];
     for colour in 0..2 {
         let first = id(colour, 0);
@@ -123,7 +124,7 @@ fn join<const D: usize>(pattern: &Pattern, h: f32) -> Joined {
                 if coarse_cell[a] == coarse_cell[b]
                     && pattern.traits(colour, node).second == pattern.traits(other, index).second
                 {
-                    unite(&mut set, a, b);
+                    sets.join(a as u32, b as u32);
                 }
             }
         };
@@ -141,7 +142,7 @@ fn join<const D: usize>(pattern: &Pattern, h: f32) -> Joined {
     // Roots by coarse cell; among several in one cell the one with the most nodes comes first.
     let mut size = vec![0u16; total];
     for node in (0..total).filter(|&node| is_carried[node]) {
-        size[root(&mut set, node)] += 1;
+        size[sets.find(node as u32) as usize] += 1;
     }
     let mut roots: Vec<(u16, u16, u16)> = (0..total)
         .filter(|&node| size[node] > 0)
@@ -165,7 +166,7 @@ fn join<const D: usize>(pattern: &Pattern, h: f32) -> Joined {
     }
     for colour in 0..2 {
         for node in (0..counts[colour]).filter(|&node| is_carried[id(colour, node)]) {
-            let aggregate = number[root(&mut set, id(colour, node))];
+            let aggregate = number[sets.find(id(colour, node) as u32) as usize];
             joined.of[colour][node] = aggregate;
             let Some(traits) = pattern.traits[colour].get(node) else { continue };
             let own = &mut joined.list[aggregate as usize];
@@ -176,19 +177,6 @@ fn join<const D: usize>(pattern: &Pattern, h: f32) -> Joined {
         }
     }
     joined
-}
-
-fn root(set: &mut [u16], mut node: usize) -> usize {
-    while set[node] as usize != node {
-        set[node] = set[set[node] as usize];
-        node = set[node] as usize;
-    }
-    node
-}
-
-fn unite(set: &mut [u16], a: usize, b: usize) {
-    let (a, b) = (root(set, a), root(set, b));
-    set[a.max(b)] = a.min(b) as u16;
 }
 
 /// The other end of a coarse link.

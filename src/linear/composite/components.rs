@@ -3,7 +3,7 @@
 //! Bodies do not connect: a field without divergence has no net flow through any closed surface, so every part of the
 //! network around and inside of bodies has a null vector of its own.
 
-use crate::math::flatten;
+use crate::math::{Sets, flatten};
 
 use super::net::{Colours, Net};
 use super::pattern::End;
@@ -11,8 +11,8 @@ use super::pattern::End;
 /// The components of the coarsest network with bodies.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Components {
-    /// Per node, red ones first, shared ones last: another node of its component.
-    set: Vec<u32>,
+    /// Nodes that hang together: red ones first, shared ones last.
+    sets: Sets,
     /// Numbers of the components without ground, from 1, by their first node.
     number: Vec<u32>,
     /// How many have none.
@@ -28,27 +28,13 @@ pub(super) struct Labels {
     pub shared: Vec<u32>,
 }
 
-fn root(set: &mut [u32], mut node: usize) -> usize {
-    while set[node] as usize != node {
-        set[node] = set[set[node] as usize];
-        node = set[node] as usize;
-    }
-    node
-}
-
-fn join(set: &mut [u32], a: usize, b: usize) {
-    let (a, b) = (root(set, a), root(set, b));
-    set[a.max(b)] = a.min(b) as u32;
-}
-
 impl Components {
     /// Finds those of a network.
     pub fn find<const D: usize>(&mut self, net: &Net<D>) {
         let [red, black] = net.counts();
         let first = [0, red];
         let total = red + black + net.ties.x.len();
-        self.set.clear();
-        self.set.extend(0..total as u32);
+        self.sets.reset(total);
         let mut has_ground = vec![false; total];
         for block in 1..net.blocks.len() - 1 {
             let (this, pattern) = (&net.blocks[block], net.pattern(block));
@@ -65,16 +51,16 @@ impl Components {
                             first[1 - colour] + net.beyond[colour][at] as usize
                         }
                     };
-                    join(&mut self.set, start + node, other);
+                    self.sets.join((start + node) as u32, other as u32);
                 });
             }
         }
         for tie in net.ties.list() {
             let node = first[tie.node.0 as usize] + tie.node.1 as usize;
-            join(&mut self.set, node, red + black + tie.shared as usize);
+            self.sets.join(node as u32, (red + black) as u32 + tie.shared);
         }
         for node in (0..total).filter(|&node| has_ground[node]).collect::<Vec<_>>() {
-            has_ground[root(&mut self.set, node)] = true;
+            has_ground[self.sets.find(node as u32) as usize] = true;
         }
         self.number.clear();
         self.number.resize(total, 0);
@@ -82,7 +68,7 @@ impl Components {
         for node in 0..total {
             // A shared node without ties is no unknown.
             let is_unknown = node < red + black || net.ties.diagonal[node - red - black] > 0.0;
-            let root = root(&mut self.set, node);
+            let root = self.sets.find(node as u32) as usize;
             if is_unknown && !has_ground[root] && self.number[root] == 0 {
                 self.count += 1;
                 self.number[root] = self.count as u32;
@@ -96,8 +82,8 @@ impl Components {
     pub fn label<const D: usize>(&mut self, nets: &[Net<D>]) -> Labels {
         let Some(last) = nets.last() else { return Labels::default() };
         let [red, black] = last.counts();
-        let Components { set, number, count } = self;
-        let mut of = |node: usize| number[root(set, node)];
+        let Components { sets, number, count } = self;
+        let mut of = |node: usize| number[sets.find(node as u32) as usize];
         let mut labels: Colours<u32> =
             [(0..red).map(&mut of).collect(), (red..red + black).map(&mut of).collect()];
         let shared = (red + black..red + black + last.ties.x.len()).map(of).collect();
@@ -139,7 +125,7 @@ impl Components {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        (self.set.capacity() + self.number.capacity()) * 4
+        (self.sets.len() + self.number.capacity()) * 4
     }
 }
 

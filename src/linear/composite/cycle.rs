@@ -15,7 +15,7 @@ use super::surfaces::{Rough, Surfaces};
 /// The levels of a system with bodies.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Levels<const D: usize> {
-    pub list: Vec<Body>,
+    list: Vec<Body>,
     /// The system itself: only its unknowns are looked up here.
     outside: Hierarchy<D>,
     nets: Vec<Net<D>>,
@@ -26,7 +26,7 @@ pub(super) struct Levels<const D: usize> {
     /// Levels with bodies, and whether others follow.
     depth: usize,
     goes_on: bool,
-    pub components: Components,
+    components: Components,
 }
 
 /// Boxes of half a body are the first that need to know nothing of bodies.

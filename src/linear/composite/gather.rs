@@ -5,7 +5,7 @@
 use multiversion::multiversion;
 
 use super::pattern::{DIRECTIONS, Half};
-use super::visit::Block;
+use super::visit::{Block, range};
 
 /// What the nodes of a block are linked to. The first place always holds zero.
 pub(super) struct Workspace<T>(Vec<T>);
@@ -20,7 +20,7 @@ impl<T: Copy + Default> Workspace<T> {
     #[inline]
     pub fn load(&mut self, other: &[T], blocks: &[Block], block: usize, colour: usize, beyond: &[u32]) {
         let (this, next) = (&blocks[block], &blocks[block + 1]);
-        let own = this.nodes[1 - colour] as usize..next.nodes[1 - colour] as usize;
+        let own = range(blocks, block, 1 - colour);
         let beyond = &beyond[this.beyond[colour] as usize..next.beyond[colour] as usize];
         let (here, there) = self.0[1..].split_at_mut(own.len());
         here.copy_from_slice(&other[own]);

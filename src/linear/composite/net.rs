@@ -1,11 +1,12 @@
 //! A network stored without gaps: its blocks have as many entries as they have nodes.
 
+use super::super::stencil::grow;
 use super::super::topology::Topology;
 use super::gather::{self, Workspace};
 use super::pattern::{Half, Pattern};
 use super::surfaces::Surfaces;
 use super::ties::Ties;
-use super::visit::{Block, Nodes, Outlook, PerBlock, both, visit};
+use super::visit::{Block, Nodes, Outlook, PerBlock, both, range, visit};
 
 /// One value per node, by colour.
 pub(super) type Colours<T> = [Vec<T>; 2];
@@ -79,10 +80,10 @@ impl<const D: usize> Net<D> {
         self.blocks.push(next);
         self.room = self.patterns.iter().flat_map(|pattern| &pattern.half).map(Half::room).max().unwrap_or(1);
         for colour in 0..2 {
-            resize(&mut self.beyond[colour], next.beyond[colour] as usize);
+            grow(&mut self.beyond[colour], next.beyond[colour] as usize);
             let nodes = next.nodes[colour] as usize;
             for values in [&mut self.inverse, &mut self.x, &mut self.b] {
-                resize(&mut values[colour], nodes);
+                grow(&mut values[colour], nodes);
             }
         }
         self.touched.clear();
@@ -122,7 +123,7 @@ impl<const D: usize> Net<D> {
     /// Where the nodes of a colour of a block lie in the arrays.
     #[inline]
     pub fn range(&self, block: usize, colour: usize) -> std::ops::Range<usize> {
-        self.blocks[block].nodes[colour] as usize..self.blocks[block + 1].nodes[colour] as usize
+        range(&self.blocks, block, colour)
     }
 
     /// Finds one over the diagonal, once shared nodes are tied.
@@ -316,8 +317,7 @@ impl<const D: usize> Net<D> {
         for colour in 0..2 {
             let (b, inverse) = (&b[colour], &inverse[colour]);
             visit(blocks, Nodes(&mut x[colour], colour), &|| (), &|(), block, x| {
-                let start = blocks[block].nodes[colour] as usize;
-                let range = start..start + x.0.len();
+                let range = range(blocks, block, colour);
                 gather::divide(x.0, &b[range.clone()], &inverse[range]);
             });
         }
@@ -340,14 +340,13 @@ impl<const D: usize> Net<D> {
     }
 
     /// `x·b`.
-    pub fn alignment(&mut self, partial: &mut Vec<f64>) -> f64 {
+    pub fn alignment(&self, partial: &mut Vec<f64>) -> f64 {
         partial.clear();
         partial.resize(self.blocks.len() - 1, 0.0);
-        let this = &*self;
-        visit(&this.blocks, PerBlock(partial), &|| (), &|(), block, sum| {
+        visit(&self.blocks, PerBlock(partial), &|| (), &|(), block, sum| {
             for colour in 0..2 {
-                let range = this.range(block, colour);
-                sum.0[0] += gather::dot(&this.x[colour][range.clone()], &this.b[colour][range]);
+                let range = self.range(block, colour);
+                sum.0[0] += gather::dot(&self.x[colour][range.clone()], &self.b[colour][range]);
             }
         });
         partial.iter().sum::<f64>() + self.ties.alignment()
@@ -365,9 +364,4 @@ impl<const D: usize> Net<D> {
             + self.children.capacity() * 32
             + self.cover.capacity() * 4
     }
-}
-
-/// Gives a buffer a length; its contents are about to be overwritten.
-pub(super) fn resize<T: Copy + Default>(values: &mut Vec<T>, len: usize) {
-    super::super::stencil::grow(values, len);
 }

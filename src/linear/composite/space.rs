@@ -6,14 +6,15 @@ use super::super::closed::Remove;
 use super::super::kernels::Size;
 use super::super::params::{PreconditionerKind, SolveInfo};
 use super::super::space::Space;
+use super::super::stencil::grow;
 use super::super::system::System;
 use super::body::Bodies;
 use super::components::Labels;
 use super::cycle::Levels;
 use super::gather::{self, Factor, Workspace};
-use super::net::{Colours, Net, resize};
+use super::net::{Colours, Net};
 use super::surfaces::{Exact, Widened};
-use super::visit::{Block, Nodes, PerBlock, both, visit};
+use super::visit::{Block, Nodes, PerBlock, both, range, visit};
 
 /// A system with bodies and the vectors of its solve.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +44,7 @@ struct Shared {
 /// A part of one colour's array that belongs to a block.
 #[inline]
 fn own<'a, T>(values: &'a [T], blocks: &[Block], block: usize, colour: usize) -> &'a [T] {
-    &values[blocks[block].nodes[colour] as usize..blocks[block + 1].nodes[colour] as usize]
+    &values[range(blocks, block, colour)]
 }
 
 impl Size {
@@ -61,9 +62,9 @@ impl<const D: usize> Composite<D> {
         let counts = self.levels.finest().counts();
         for colour in 0..2 {
             for values in [&mut self.x, &mut self.r, &mut self.q] {
-                resize(&mut values[colour], counts[colour]);
+                grow(&mut values[colour], counts[colour]);
             }
-            resize(&mut self.p[colour], counts[colour]);
+            grow(&mut self.p[colour], counts[colour]);
         }
         let count = system.shared.len();
         for values in [&mut self.shared.x, &mut self.shared.r, &mut self.shared.q] {
@@ -114,7 +115,7 @@ impl<const D: usize> Composite<D> {
     }
 }
 
-/// Takes the values of all nodes from a field; measures them block by block if there are `sizes`.
+/// Takes the values of all nodes from a field, and measures them block by block.
 fn gather<const D: usize>(
     net: &Net<D>,
     system: &System<'_, D>,
@@ -192,7 +193,7 @@ impl<const D: usize> Space<D> for Composite<D> {
         } else {
             self.levels.finest_mut().divide_by_diagonal();
         }
-        self.levels.finest_mut().alignment(&mut self.partial)
+        self.levels.finest().alignment(&mut self.partial)
     }
 
     fn redirect(&mut self, beta: f64) {

@@ -259,8 +259,7 @@ impl Surfaces {
         }
         for colour in 0..2 {
             let mut inverse = std::mem::take(&mut net.inverse[colour]);
-            let (blocks, this) = (&net.blocks, &*net);
-            visit(blocks, Nodes(&mut inverse, colour), &Vec::new, &|bounds, block, inverse| {
+            visit(&net.blocks, Nodes(&mut inverse, colour), &Vec::new, &|bounds, block, inverse| {
                 let patches = self.of_block(block);
                 if patches.is_empty() {
                     return;
@@ -281,18 +280,17 @@ impl Surfaces {
                     }
                 }
             });
-            debug_assert_eq!(inverse.len(), this.counts()[colour]);
             net.inverse[colour] = inverse;
         }
     }
 
-    /// Finds out how the bodies move under the pressures `x`: `K J x`. Returns `x·JᵀKJ x`.
+    /// Finds out how the bodies move under the pressures `x`: `K J x`.
     pub fn respond<const D: usize, T: Pressure>(
         &mut self,
         bodies: &[Body],
         net: &Net<D>,
         x: [&[T::Stored]; 2],
-    ) -> f64 {
+    ) {
         let mut sums = std::mem::take(&mut self.sums);
         let out = Scatter::new(&mut sums);
         visit(&net.blocks, (), &|| (), &|(), block, ()| {
@@ -316,19 +314,10 @@ impl Surfaces {
         self.sums = sums;
         let mut velocities = std::mem::take(&mut self.velocities);
         velocities.resize(3 * bodies.len(), [0.0; 4]);
-        let energy = velocities
-            .par_chunks_mut(3)
-            .enumerate()
-            .with_min_len(8)
-            .map(|(body, out)| {
-                let forces = self.forces(body);
-                let field = bodies[body].response.apply::<D>(&forces);
-                out.copy_from_slice(&field);
-                forces.iter().flatten().zip(field.iter().flatten()).map(|(a, b)| a * b).sum::<f64>()
-            })
-            .collect::<Vec<f64>>();
+        velocities.par_chunks_mut(3).enumerate().with_min_len(8).for_each(|(body, out)| {
+            out.copy_from_slice(&bodies[body].response.apply::<D>(&self.forces(body)));
+        });
         self.velocities = velocities;
-        energy.iter().sum()
     }
 
     fn forces(&self, body: usize) -> Moments {

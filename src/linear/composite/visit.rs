@@ -17,6 +17,12 @@ impl Block {
     }
 }
 
+/// Where the nodes of a colour of a block lie in arrays by node.
+#[inline]
+pub(super) fn range(blocks: &[Block], block: usize, colour: usize) -> std::ops::Range<usize> {
+    blocks[block].nodes[colour] as usize..blocks[block + 1].nodes[colour] as usize
+}
+
 /// So many blocks, with so many nodes of each colour.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
