@@ -42,6 +42,17 @@ pub fn bits_of<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Bits {
     bits
 }
 
+/// Whether a cell is set.
+#[inline(always)]
+pub fn has(bits: &Bits, cell: usize) -> bool {
+    bits[cell / 64] >> (cell % 64) & 1 == 1
+}
+
+/// The cells that are set in either.
+pub fn or(a: &Bits, b: &Bits) -> Bits {
+    std::array::from_fn(|word| a[word] | b[word])
+}
+
 /// The lowest set bit as a cell's index.
 pub fn first(bits: &Bits) -> Option<usize> {
     bits.iter().position(|&word| word != 0).map(|word| word * 64 + bits[word].trailing_zeros() as usize)

@@ -5,7 +5,7 @@
 
 use multiversion::multiversion;
 
-use super::layout::{Row, half_rows, join_row, plane_rows, split_row};
+use super::layout::{Row, half_rows, join_row, plane_rows, row_of_cover, split_row};
 use super::topology::Topology;
 
 /// The other colour's values in a block and in the blocks beside it.
@@ -37,8 +37,15 @@ impl<'a, T, const D: usize> Around<'a, T, D> {
         }
     }
 
+    /// Views a block and those beside it, all of the wanted colour.
     #[inline(always)]
-    fn check(&self) {
+    pub fn of(here: &'a [Row<T>], low: [&'a [Row<T>]; D], high: [&'a [Row<T>]; D]) -> Self {
+        Around { here, low, high }
+    }
+
+    /// Makes sure that all are there.
+    #[inline(always)]
+    pub fn check(&self) {
         assert!(self.here.len() == half_rows(D));
         for axis in 0..D {
             assert!(self.low[axis].len() == half_rows(D) && self.high[axis].len() == half_rows(D));
@@ -94,7 +101,7 @@ pub(super) fn neighbours<T: Copy, const D: usize>(
 
 /// `Σ g x` over the neighbours of a row.
 #[inline(always)]
-fn pull<const D: usize>(
+pub(super) fn pull<const D: usize>(
     around: &Around<'_, f32, D>,
     row: usize,
     colour: usize,
@@ -130,8 +137,8 @@ fn pull<const D: usize>(
 
 /// Runs a loop twice in the source, so that the choice between constant and own links is made outside of it.
 macro_rules! with_links {
-    ($coefficients:expr, $links:ident, $body:block) => {
-        match $coefficients.links {
+    ($own:expr, $links:ident, $body:block) => {
+        match $own {
             None => {
                 let $links: Option<&[Row<f32>]> = None;
                 $body
@@ -144,6 +151,7 @@ macro_rules! with_links {
         }
     };
 }
+pub(super) use with_links;
 
 /// One Gauss–Seidel pass: `x = (b + Σ g x_neighbour) / diagonal` for every cell of a colour.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
@@ -158,7 +166,7 @@ pub(super) fn relax<const D: usize>(
     around.check();
     let inverse = coefficients.inverse;
     assert!(x.len() == rows && b.len() == rows && inverse.len() == rows);
-    with_links!(coefficients, links, {
+    with_links!(coefficients.links, links, {
         for row in 0..rows {
             let sum = pull(around, row, colour, coefficients.constant, links);
             for lane in 0..8 {
@@ -212,7 +220,7 @@ pub(super) fn restrict<const D: usize>(
     let (inverse, diagonal) = (coefficients.inverse, coefficients.diagonal);
     assert!(x.len() == rows && b.len() == rows && inverse.len() == rows && diagonal.len() == rows);
     assert!(coarse.len() == 2 * rows);
-    with_links!(coefficients, links, {
+    with_links!(coefficients.links, links, {
         for row in 0..rows {
             let sum = pull(around, row, colour, coefficients.constant, links);
             let mut residual = [0.0; 8];
@@ -226,12 +234,7 @@ pub(super) fn restrict<const D: usize>(
                     residual[lane] *= keep[row][lane];
                 }
             }
-            let target = if D == 3 {
-                (4 * octant[2] + row / plane) * plane + 4 * octant[1] + row % plane / 2
-            } else {
-                4 * octant[1] + row
-            };
-            let lanes = &mut coarse[target][4 * octant[0]..4 * octant[0] + 4];
+            let lanes = &mut coarse[row_of_cover(octant, row, plane)][4 * octant[0]..4 * octant[0] + 4];
             for lane in 0..4 {
                 lanes[lane] += residual[2 * lane] + residual[2 * lane + 1];
             }
@@ -254,12 +257,7 @@ pub(super) fn prolong<const D: usize>(
     let (rows, plane) = (const { half_rows(D) }, const { plane_rows(D) });
     assert!(x.len() == rows && red.len() == rows && black.len() == rows);
     for row in 0..rows {
-        let source = if D == 3 {
-            (4 * octant[2] + row / plane) * plane + 4 * octant[1] + row % plane / 2
-        } else {
-            4 * octant[1] + row
-        };
-        let natural = join_row::<_, D>(red, black, source);
+        let natural = join_row::<_, D>(red, black, row_of_cover(octant, row, plane));
         let c = &natural[4 * octant[0]..4 * octant[0] + 4];
         let mut wide = [c[0], c[0], c[1], c[1], c[2], c[2], c[3], c[3]];
         if let Some(inverse) = inverse {
@@ -290,7 +288,7 @@ pub(super) struct ExactCoefficients<'a> {
 
 /// `A p` on a row, without the part of explicit nodes.
 #[inline(always)]
-fn product<T: Copy + Into<f64>, const D: usize>(
+pub(super) fn product_row<T: Copy + Into<f64>, const D: usize>(
     p: Row<T>,
     around: &Around<'_, T, D>,
     row: usize,
@@ -349,9 +347,10 @@ pub(super) fn energy<const D: usize>(
     let diagonal = coefficients.diagonal;
     assert!(p.len() == rows && diagonal.len() == rows);
     let mut sums = [0.0; 8];
-    with_links!(coefficients, links, {
+    with_links!(coefficients.links, links, {
         for row in 0..rows {
-            let product = product(p[row], around, row, colour, coefficients.constant, links, diagonal[row]);
+            let product =
+                product_row(p[row], around, row, colour, coefficients.constant, links, diagonal[row]);
             for lane in 0..8 {
                 sums[lane] += product[lane] * f64::from(p[row][lane]);
             }
@@ -387,9 +386,10 @@ pub(super) fn step<T: Copy + Into<f64>, const D: usize>(
     let diagonal = coefficients.diagonal;
     assert!(p.len() == rows && diagonal.len() == rows && r.len() == rows && rounded.len() == rows);
     let (mut squares, mut max) = ([0.0; 8], [0.0f64; 8]);
-    with_links!(coefficients, links, {
+    with_links!(coefficients.links, links, {
         for row in 0..rows {
-            let product = product(p[row], around, row, colour, coefficients.constant, links, diagonal[row]);
+            let product =
+                product_row(p[row], around, row, colour, coefficients.constant, links, diagonal[row]);
             for lane in 0..8 {
                 let value = r[row][lane] - alpha * product[lane];
                 r[row][lane] = value;

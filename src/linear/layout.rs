@@ -71,6 +71,16 @@ pub(super) fn join_row<T: Copy, const D: usize>(
     if (y + z).is_multiple_of(2) { blend(red[row], black[row]) } else { blend(black[row], red[row]) }
 }
 
+/// The row of a cover, in natural order, over a row of one of its blocks; `plane` is [`plane_rows`].
+#[inline(always)]
+pub(super) fn row_of_cover<const D: usize>(octant: &[usize; D], row: usize, plane: usize) -> usize {
+    if D == 3 {
+        (4 * octant[2] + row / plane) * plane + 4 * octant[1] + row % plane / 2
+    } else {
+        4 * octant[1] + row
+    }
+}
+
 /// Names one node of a level: a stored cell (block, colour, place), or a node of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Node(pub u32);

@@ -50,6 +50,9 @@ impl Bridge {
         let climb = |block: usize, colour: usize, node: usize| {
             // Down to a cell, and up on the other side.
             let (mut block, mut colour, mut node) = (block, colour, node);
+            if !nets[last].pattern(block).has_node(colour, node) {
+                return Node::NONE;
+            }
             for net in nets[1..].iter().rev() {
                 let (octant, below, index) = net.pattern(block).member[colour][node];
                 block = net.children[block][octant as usize] as usize;

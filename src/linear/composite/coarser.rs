@@ -1,19 +1,20 @@
 //! The next coarser level of a network stored without gaps.
 //!
-//! The rules are those of `linear::coarsen`: inside each aggregate of 2^D cells the nodes of one material that are linked to
-//! each other become one. What becomes of a block depends on its pattern alone, and a coarse block on the patterns below it
-//! and beside those: blocks that are alike are worked out once.
+//! A coarse block depends on the patterns below it and beside those, and on how their nodes were joined: blocks that are
+//! alike are worked out once.
 
 use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use crate::math::{Sets, flatten, power, unflatten};
+use crate::grid::masks;
+use crate::math::{flatten, power};
 
-use super::super::coarsen::in_series;
 use super::super::material;
+use super::join::join;
 use super::net::Net;
-use super::pattern::{Aggregate, Beyond, DIRECTIONS, Draft, End, Joined, NONE, Pattern, Traits};
+use super::pattern::{Aggregate, Beyond, DIRECTIONS, Draft, End, NONE, Pattern, Traits};
+use super::rows::{self, Rows};
 
 /// Patterns below a coarse block: those of its parts, then those beyond each of its sides. 0 where there is no block.
 type Below = [u32; 32];
@@ -92,93 +93,6 @@ fn listed<const D: usize>(part: usize, side: usize) -> usize {
     8 + 4 * side + rank
 }
 
-/// Joins the nodes of a pattern; `h` is the width of its cells.
-fn join<const D: usize>(pattern: &Pattern, h: f32) -> Joined {
-    let counts = [pattern.count(0), pattern.count(1)];
-    let total = counts[0] + counts[1];
-    let id = |colour: usize, node: usize| colour * counts[0] + node;
-    let split = |id: usize| if id < counts[0] { (0, id) } else { (1, id - counts[0]) };
-    let mut coarse_cell = vec![0u16; total];
-    let mut sets = Sets::default();
-    sets.reset(total);
-    let mut is_carried = vec![false; total];
-    for colour in 0..2 {
-        let first = id(colour, 0);
-        for (node, &cell) in pattern.half[colour].cells.iter().enumerate() {
-            coarse_cell[first + node] = flatten(unflatten::<D>(cell as usize, 8).map(|c| c / 2), 4) as u16;
-            is_carried[first + node] = pattern.traits(colour, node).is_tied;
-        }
-        for direction in 0..DIRECTIONS {
-            let carried = &mut is_carried[first..first + counts[colour]];
-            for (carried, &place) in carried.iter_mut().zip(pattern.half[colour].near(direction)) {
-                *carried |= place != 0;
-            }
-        }
-        pattern.half[colour].further.iter().for_each(|link| is_carried[first + link.node as usize] = true);
-    }
-    for colour in 0..2 {
-        let half = &pattern.half[colour];
-        let mut unite = |node: usize, place: u16| {
-            if let End::Here(other, index) = pattern.end(colour, place) {
-                let (a, b) = (id(colour, node), id(other, index));
-                if coarse_cell[a] == coarse_cell[b]
-                    && pattern.traits(colour, node).second == pattern.traits(other, index).second
-                {
-                    sets.join(a as u32, b as u32);
-                }
-            }
-        };
-        for axis in 0..D {
-            // Even cells share an aggregate with their high neighbours.
-            let stride = power(8, axis);
-            for ((node, &place), &cell) in half.near(2 * axis + 1).iter().enumerate().zip(&half.cells) {
-                if place != 0 && (cell as usize / stride).is_multiple_of(2) {
-                    unite(node, place);
-                }
-            }
-        }
-        half.further.iter().for_each(|link| unite(link.node as usize, link.near));
-    }
-    // Roots by coarse cell; among several in one cell the one with the most nodes comes first.
-    let mut size = vec![0u16; total];
-    for node in (0..total).filter(|&node| is_carried[node]) {
-        size[sets.find(node as u32) as usize] += 1;
-    }
-    let mut roots: Vec<(u16, u16, u16)> = (0..total)
-        .filter(|&node| size[node] > 0)
-        .map(|node| (coarse_cell[node], u16::MAX - size[node], node as u16))
-        .collect();
-    roots.sort_unstable();
-    let mut joined =
-        Joined { of: [vec![NONE; counts[0]], vec![NONE; counts[1]]], list: Vec::with_capacity(roots.len()) };
-    let mut number = vec![NONE; total];
-    for (index, &(cell, _, node)) in roots.iter().enumerate() {
-        let before = roots[..index].iter().rev().take_while(|other| other.0 == cell).count();
-        let at = unflatten::<D>(cell as usize, 4);
-        let (colour, own) = split(node as usize);
-        number[node as usize] = index as u16;
-        joined.list.push(Aggregate {
-            cell: std::array::from_fn(|axis| at.get(axis).map_or(0, |&c| c as u8)),
-            ordinal: before as u8,
-            merged: size[node as usize] > 1,
-            traits: Traits { second: pattern.traits(colour, own).second, ..Traits::default() },
-        });
-    }
-    for colour in 0..2 {
-        for node in (0..counts[colour]).filter(|&node| is_carried[id(colour, node)]) {
-            let aggregate = number[sets.find(id(colour, node) as u32) as usize];
-            joined.of[colour][node] = aggregate;
-            let Some(traits) = pattern.traits[colour].get(node) else { continue };
-            let own = &mut joined.list[aggregate as usize];
-            let (ground, area) = (traits.ground, traits.area);
-            own.traits.ground += if own.merged { in_series(ground, area, h) } else { ground };
-            own.traits.area += if ground > 0.0 { area } else { 0.0 };
-            own.traits.is_tied |= traits.is_tied;
-        }
-    }
-    joined
-}
-
 /// The other end of a coarse link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Target {
@@ -209,9 +123,9 @@ impl<const D: usize> Making<'_, D> {
 
     /// The other end of a fine link, and what it has become; none if the link is inside one coarse node.
     #[inline]
-    fn target(&self, part: usize, colour: usize, aggregate: u16, place: u16) -> Option<(Target, &Aggregate)> {
+    fn target(&self, part: usize, colour: usize, aggregate: u16, end: End) -> Option<(Target, &Aggregate)> {
         let this = self.pattern(part);
-        match this.end(colour, place) {
+        match end {
             End::Here(other, index) => {
                 let other = this.joined.of[other][index];
                 (other != aggregate).then(|| {
@@ -248,16 +162,16 @@ impl<const D: usize> Making<'_, D> {
         colour: usize,
         node: usize,
         direction: Option<usize>,
-        place: u16,
+        end: End,
         link: f32,
         mirrored: bool,
     ) {
         let this = self.pattern(part);
         let aggregate = this.joined.of[colour][node];
-        let Some((target, other)) = self.target(part, colour, aggregate, place) else { return };
+        let Some((target, other)) = self.target(part, colour, aggregate, end) else { return };
         let own = &this.joined.list[aggregate as usize];
         let value = if own.traits.second == other.traits.second {
-            f64::from(link) * [1.0, 2.0 / 3.0, 0.5][own.merged as usize + other.merged as usize]
+            f64::from(link) * stretched(own, other)
         } else {
             let merged = [own.merged, other.merged];
             let merged = if own.traits.second { [merged[1], merged[0]] } else { merged };
@@ -267,6 +181,68 @@ impl<const D: usize> Making<'_, D> {
         self.put(own, direction, target, value);
         if let (true, Target::Here(other)) = (mirrored, target) {
             self.put(other, direction.map(|direction| direction ^ 1), Target::Here(own), value);
+        }
+    }
+
+    /// Takes over all links of a part in rows that is of one material, and each cell of which became one node.
+    fn add_rows(&mut self, part: usize, rows: &Rows) {
+        let (fine, below) = (self.fine, self.below);
+        let this = &fine.patterns[below[part] as usize];
+        for (index, own) in this.joined.list.iter().enumerate() {
+            let at: [usize; D] = std::array::from_fn(|axis| own.cell[axis] as usize);
+            let node = self.parent_of[part][index];
+            for side in 0..2 * D {
+                let (axis, high) = (side / 2, side % 2);
+                let facing = if high == 1 { !rows::LOW[axis] } else { rows::LOW[axis] };
+                let cells = rows::octet(&rows.linked[side], at) & facing;
+                let is_last = at[axis] == 3 * high;
+                // Links inside the block are taken over from their low end, for both ends.
+                if cells == 0 || (high == 0 && !is_last) {
+                    continue;
+                }
+                let sum = rows.sum_of_links(this, at, cells, side, fine.whole);
+                let mut there = at;
+                there[axis] = if high == 0 { (at[axis] + 3) % 4 } else { (at[axis] + 1) % 4 };
+                let (is_inside, across) = (part >> axis & 1 != high, part ^ 1 << axis);
+                let (pattern, part_there) = match (is_last, is_inside) {
+                    (false, _) => (this, part),
+                    (true, true) => (self.pattern(across), across),
+                    (true, false) => (self.pattern(listed::<D>(part, side)), across),
+                };
+                let Some(&number) = pattern.joined.number.get(flatten(there, 4)) else {
+                    self.add_each(part, at, cells, side);
+                    continue;
+                };
+                let other = &pattern.joined.list[number as usize];
+                if other.traits.second != own.traits.second {
+                    self.add_each(part, at, cells, side);
+                    continue;
+                }
+                let value = sum * stretched(own, other);
+                if is_last && !is_inside {
+                    let cell = flatten(cell_in::<D>(part_there, other.cell), 8) as u16;
+                    let there = Beyond { side: side as u8, ordinal: other.ordinal, cell };
+                    self.put(node, Some(side), Target::There(there), value);
+                } else {
+                    let other = self.parent_of[part_there][number as usize];
+                    self.put(node, Some(side), Target::Here(other), value);
+                    if !is_last {
+                        self.put(other, Some(side ^ 1), Target::Here(node), value);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes over the links of some cells of an aggregate in a direction, one by one.
+    fn add_each(&mut self, part: usize, at: [usize; D], cells: u8, direction: usize) {
+        let this = &self.fine.patterns[self.below[part] as usize];
+        let Some(rows) = &this.rows else { return };
+        for cell in rows::cells_of(at, cells) {
+            let colour = rows.colour(cell);
+            let link = rows.link(&this.half[colour].links, cell, direction, self.fine.whole);
+            let node = rows.frame.place[cell] as usize;
+            self.add(part, colour, node, Some(direction), rows.end(cell, direction), link, false);
         }
     }
 
@@ -287,13 +263,152 @@ impl<const D: usize> Making<'_, D> {
     }
 }
 
+/// What becomes of a link as the distance between its ends grows.
+#[inline]
+fn stretched(own: &Aggregate, other: &Aggregate) -> f64 {
+    [1.0, 2.0 / 3.0, 0.5][own.merged as usize + other.merged as usize]
+}
+
 /// A coarse cell of one of the parts of a coarse block.
 #[inline]
 fn cell_in<const D: usize>(part: usize, cell: [u8; 3]) -> [usize; D] {
     std::array::from_fn(|axis| 4 * (part >> axis & 1) + cell[axis] as usize)
 }
 
+/// Sums up the fine links of all parts, given the coarse nodes of their aggregates.
+fn sum_links<'a, const D: usize>(
+    fine: &'a Net<D>,
+    below: &'a Below,
+    parent_of: Vec<Vec<u16>>,
+    total: usize,
+) -> Making<'a, D> {
+    let sums = vec![[(Target::None, 0.0); DIRECTIONS]; total];
+    let mut making = Making { fine, below, parent_of, sums, further: Vec::new() };
+    for part in 0..power(2, D) {
+        let this = &fine.patterns[below[part] as usize];
+        let is_simple = this.half.iter().all(|half| half.further.is_empty());
+        let is_one_material = this.joined.list.iter().all(|aggregate| !aggregate.traits.second);
+        if let Some(rows) = this.rows.as_ref().filter(|_| this.joined.is_simple()) {
+            making.add_rows(part, rows);
+            continue;
+        }
+        for colour in 0..2 {
+            let half = &this.half[colour];
+            for direction in 0..2 * D {
+                let (stride, high) = (power(8, direction / 2), direction % 2);
+                this.each_first(colour, direction, fine.whole, |node, end, link| {
+                    // Towards the other half of the same coarse cell there is nothing but the same node, in one material.
+                    let is_inside = half.cells[node] as usize / stride % 2 != high;
+                    if is_inside && is_one_material {
+                        return;
+                    }
+                    // Links inside the block are taken over from their low end, for both ends.
+                    let is_here = matches!(end, End::Here(..));
+                    if is_simple && high == 0 && is_here {
+                        return;
+                    }
+                    let mirrored = is_simple && high == 1 && is_here;
+                    making.add(part, colour, node, Some(direction), end, link, mirrored);
+                });
+            }
+            this.each_further(colour, |node, end, link| {
+                making.add(part, colour, node, None, end, link, false);
+            });
+        }
+    }
+    making
+}
+
+/// Coarse nodes of the fine nodes of each part; `total` where there is none.
+fn parents_of<const D: usize>(
+    fine: &Net<D>,
+    below: &Below,
+    parent_of: &[Vec<u16>],
+    total: usize,
+) -> Vec<[Vec<u16>; 2]> {
+    let of_part = |part: usize| {
+        let of = &fine.patterns[below[part] as usize].joined.of;
+        [0, 1].map(|colour: usize| {
+            let parent = |&aggregate: &u16| match aggregate {
+                NONE => total as u16,
+                aggregate => parent_of[part][aggregate as usize],
+            };
+            of[colour].iter().map(parent).collect()
+        })
+    };
+    (0..power(2, D)).map(of_part).collect()
+}
+
+/// For each coarse node one that it was made of.
+fn members_of(parents: &[[Vec<u16>; 2]], counts: [usize; 2]) -> [Vec<(u8, u8, u16)>; 2] {
+    let mut member = vec![(u8::MAX, 0, 0); counts[0] + counts[1] + 1];
+    for (part, parents) in parents.iter().enumerate().rev() {
+        for (colour, parents) in parents.iter().enumerate().rev() {
+            for (node, &parent) in parents.iter().enumerate().rev() {
+                member[parent as usize] = (part as u8, colour as u8, node as u16);
+            }
+        }
+    }
+    member.pop();
+    let black = member.split_off(counts[0]);
+    [member, black]
+}
+
 fn coarse_pattern<const D: usize>(fine: &Net<D>, below: &Below, whole: f32) -> Pattern {
+    coarse_in_rows::<D>(fine, below, whole).unwrap_or_else(|| coarse_listed::<D>(fine, below, whole))
+}
+
+/// A coarse block in rows; none if it has too few nodes, or has nodes or links that rows have no place for.
+fn coarse_in_rows<const D: usize>(fine: &Net<D>, below: &Below, whole: f32) -> Option<Pattern> {
+    let frame = rows::frame::<D>();
+    let pattern = |part: usize| &fine.patterns[below[part] as usize];
+    let parts = || (0..power(2, D)).map(pattern);
+    let count = parts().map(|part| part.joined.list.len()).sum();
+    let is_simple = parts().all(|part| part.joined.is_simple());
+    let mut materials = parts().flat_map(|part| part.joined.list.iter().map(|node| node.traits.second));
+    let first = materials.next()?;
+    if !rows::is_worthwhile(count, D) || !is_simple || materials.any(|second| second != first) {
+        return None;
+    }
+    let half = frame.cells[0].len();
+    let (mut nodes, mut traits) = (masks::NONE, vec![Traits::default(); 2 * half]);
+    let parent_of: Vec<Vec<u16>> = parts()
+        .enumerate()
+        .map(|(part, pattern)| {
+            let parent = |aggregate: &Aggregate| {
+                let cell = flatten(cell_in::<D>(part, aggregate.cell), 8);
+                nodes[cell / 64] |= 1 << (cell % 64);
+                traits[cell] = aggregate.traits;
+                let colour = usize::from(masks::has(&frame.coloured[1], cell));
+                (colour * half) as u16 + frame.place[cell]
+            };
+            pattern.joined.list.iter().map(parent).collect()
+        })
+        .collect();
+    let Making { parent_of, sums, further, .. } = sum_links(fine, below, parent_of, 2 * half);
+    let is_usual = |target: &Target| !matches!(target, Target::There(there) if there.ordinal > 0);
+    if !further.is_empty() || !sums.iter().flatten().all(|(target, _)| is_usual(target)) {
+        return None;
+    }
+    let sum = |cell: usize, direction: usize| {
+        let colour = usize::from(masks::has(&frame.coloured[1], cell));
+        sums[colour * half + frame.place[cell] as usize][direction]
+    };
+    let mut linked = [masks::NONE; DIRECTIONS];
+    for cell in masks::each(&nodes) {
+        for (direction, linked) in linked.iter_mut().enumerate() {
+            linked[cell / 64] |= u64::from(sum(cell, direction).0 != Target::None) << (cell % 64);
+        }
+    }
+    let link = |cell: usize, direction: usize| sum(cell, direction).1 as f32;
+    let mut coarse =
+        rows::pattern_in_rows::<D>(&nodes, &linked, whole, Some(&link), Some(&|cell| traits[cell]))?;
+    coarse.parents = parents_of::<D>(fine, below, &parent_of, 2 * half);
+    coarse.member = members_of(&coarse.parents, [half, half]);
+    Some(coarse)
+}
+
+fn coarse_listed<const D: usize>(fine: &Net<D>, below: &Below, whole: f32) -> Pattern {
     let parts = power(2, D);
     let pattern = |at: usize| &fine.patterns[below[at] as usize];
     // Nodes by colour: coarse cell, ordinal, part, aggregate.
@@ -318,48 +433,7 @@ fn coarse_pattern<const D: usize>(fine: &Net<D>, below: &Below, whole: f32) -> P
         }
     }
 
-    let sums = vec![[(Target::None, 0.0); DIRECTIONS]; total];
-    let mut making = Making { fine, below, parent_of, sums, further: Vec::new() };
-    let mut member = vec![(u8::MAX, 0, 0); total];
-    for part in 0..parts {
-        let this = pattern(part);
-        let is_simple = this.half.iter().all(|half| half.further.is_empty());
-        let is_one_material = this.traits.iter().flatten().all(|traits| !traits.second);
-        for colour in 0..2 {
-            let half = &this.half[colour];
-            for (node, &aggregate) in this.joined.of[colour].iter().enumerate() {
-                if aggregate != NONE {
-                    let member = &mut member[making.parent_of[part][aggregate as usize] as usize];
-                    if member.0 == u8::MAX {
-                        *member = (part as u8, colour as u8, node as u16);
-                    }
-                }
-            }
-            for direction in 0..2 * D {
-                let (stride, high) = (power(8, direction / 2), direction % 2);
-                let links = half.links.get(direction * half.cells.len()..).unwrap_or_default();
-                let here = this.count(1 - colour) as u16;
-                for (node, &place) in half.near(direction).iter().enumerate().filter(|(_, p)| **p != 0) {
-                    // Towards the other half of the same coarse cell there is nothing but the same node, in one material.
-                    let is_inside = half.cells[node] as usize / stride % 2 != high;
-                    if is_inside && is_one_material {
-                        continue;
-                    }
-                    // Links inside the block are taken over from their low end, for both ends.
-                    if is_simple && high == 0 && place <= here {
-                        continue;
-                    }
-                    let link = links.get(node).copied().unwrap_or(fine.whole);
-                    let mirrored = is_simple && high == 1 && place <= here;
-                    making.add(part, colour, node, Some(direction), place, link, mirrored);
-                }
-            }
-            for link in &half.further {
-                making.add(part, colour, link.node as usize, None, link.near, link.link, false);
-            }
-        }
-    }
-    let Making { parent_of, sums, mut further, .. } = making;
+    let Making { parent_of, sums, mut further, .. } = sum_links(fine, below, parent_of, total);
     further.sort_by_key(|&(node, target, _)| (node, target));
     let split = |node: usize| if node < counts[0] { (0, node) } else { (1, node - counts[0]) };
     let mut draft = Draft::new::<D>(&nodes);
@@ -384,19 +458,7 @@ fn coarse_pattern<const D: usize>(fine: &Net<D>, below: &Below, whole: f32) -> P
         link(same[0].0 as usize, None, same[0].1, sum);
     }
     let mut coarse = draft.finish(whole);
-    let black = member.split_off(counts[0]);
-    coarse.member = [member, black];
-    coarse.parents = (0..parts)
-        .map(|part| {
-            let of = &pattern(part).joined.of;
-            [0, 1].map(|colour| {
-                let parent = |&aggregate: &u16| match aggregate {
-                    NONE => total as u16,
-                    aggregate => parent_of[part][aggregate as usize],
-                };
-                of[colour].iter().map(parent).collect()
-            })
-        })
-        .collect();
+    coarse.parents = parents_of::<D>(fine, below, &parent_of, total);
+    coarse.member = members_of(&coarse.parents, counts);
     coarse
 }

@@ -6,7 +6,8 @@
 use crate::math::{Sets, flatten};
 
 use super::net::{Colours, Net};
-use super::pattern::End;
+use super::pattern::{DIRECTIONS, End};
+use super::visit::{PerBlock, both, visit};
 
 /// The components of the coarsest network with bodies.
 #[derive(Clone, Debug, Default)]
@@ -19,14 +20,22 @@ pub(super) struct Components {
     pub count: usize,
 }
 
-/// Components by number, from 1.
+/// Components by number, from 1; 0 where there is a ground.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Labels {
-    /// Nodes of components without ground, by colour, with the number of theirs.
-    pub nodes: Colours<(u32, u32)>,
-    /// Per shared node; 0 where there is a ground.
+    /// Per block, or [`MIXED`].
+    pub blocks: Vec<u32>,
+    /// Per node.
+    pub nodes: Colours<u32>,
+    /// Per shared node.
     pub shared: Vec<u32>,
 }
+
+/// A block with nodes of several components.
+pub(super) const MIXED: u32 = u32::MAX;
+
+/// A node that is a component of its own, before it has a number.
+const ALONE: u32 = u32::MAX;
 
 impl Components {
     /// Finds those of a network.
@@ -41,9 +50,11 @@ impl Components {
             for colour in 0..2 {
                 let start = first[colour] + this.nodes[colour] as usize;
                 for node in 0..pattern.count(colour) {
-                    has_ground[start + node] = pattern.traits(colour, node).ground > 0.0;
+                    // Places without a node are no unknowns, and need none.
+                    has_ground[start + node] =
+                        pattern.traits(colour, node).ground > 0.0 || !pattern.has_node(colour, node);
                 }
-                pattern.each_end(colour, |node, end| {
+                let mut join = |node: usize, end: End, _| {
                     let other = match end {
                         End::Here(other, index) => first[other] + this.nodes[other] as usize + index,
                         End::There(beyond) => {
@@ -52,7 +63,9 @@ impl Components {
                         }
                     };
                     self.sets.join((start + node) as u32, other as u32);
-                });
+                };
+                (0..DIRECTIONS).for_each(|direction| pattern.each_first(colour, direction, 0.0, &mut join));
+                pattern.each_further(colour, &mut join);
             }
         }
         for tie in net.ties.list() {
@@ -90,37 +103,49 @@ impl Components {
         let mut next = *count as u32;
         for pair in nets.windows(2).rev() {
             let (fine, coarse) = (&pair[0], &pair[1]);
-            let counts = fine.counts();
-            let mut finer: Colours<u32> = [vec![0; counts[0]], vec![0; counts[1]]];
-            for block in 1..fine.blocks.len() - 1 {
-                let cover = fine.cover[block] as usize;
+            let mut finer: Colours<u32> = fine.counts().map(|count| vec![0; count]);
+            let mut has_single = vec![false; fine.blocks.len() - 1];
+            let (red, black) = both(&mut finer);
+            let parts = (red, black, PerBlock(&mut has_single));
+            visit(&fine.blocks, parts, &|| (), &|(), block, (red, black, has_single)| {
+                let (cover, pattern) = (fine.cover[block] as usize, fine.pattern(block));
                 let parents = &coarse.pattern(cover).parents[flatten(fine.topology.octant(block), 2)];
-                for colour in 0..2 {
-                    let start = fine.blocks[block].nodes[colour] as usize;
-                    for (node, &parent) in parents[colour].iter().enumerate() {
-                        finer[colour][start + node] = match coarse.node(cover, parent) {
+                for (colour, out) in [red.0, black.0].into_iter().enumerate() {
+                    for (node, (out, &parent)) in out.iter_mut().zip(&parents[colour]).enumerate() {
+                        *out = match coarse.node(cover, parent) {
                             Some((above, index)) => labels[above][index],
-                            None if fine.pattern(block).is_closed(colour, node) => {
-                                next += 1;
-                                next
-                            }
+                            None if pattern.is_closed(colour, node) => ALONE,
                             None => 0,
                         };
+                        has_single.0[0] |= *out == ALONE;
+                    }
+                }
+            });
+            for block in (0..has_single.len()).filter(|&block| has_single[block]) {
+                for colour in 0..2 {
+                    let own = &mut finer[colour][fine.range(block, colour)];
+                    for label in own.iter_mut().filter(|label| **label == ALONE) {
+                        next += 1;
+                        *label = next;
                     }
                 }
             }
             labels = finer;
         }
-        let is_named = |(_, label): &(usize, u32)| *label != 0;
-        let nodes = labels.map(|labels| {
-            labels
-                .into_iter()
-                .enumerate()
-                .filter(is_named)
-                .map(|(node, label)| (node as u32, label))
-                .collect()
+        let net = &nets[0];
+        let mut blocks = vec![0; net.blocks.len() - 1];
+        visit(&net.blocks, PerBlock(&mut blocks), &|| (), &|(), block, label| {
+            let pattern = net.pattern(block);
+            let mut own = (0..2).flat_map(|colour| {
+                let nodes = labels[colour][net.range(block, colour)].iter().enumerate();
+                nodes.filter(move |&(node, _)| pattern.has_node(colour, node)).map(|(_, &label)| label)
+            });
+            label.0[0] = own.next().unwrap_or(0);
+            if own.any(|other| other != label.0[0]) {
+                label.0[0] = MIXED;
+            }
         });
-        Labels { nodes, shared }
+        Labels { blocks, nodes: labels, shared }
     }
 
     /// Bytes held.

@@ -113,7 +113,7 @@ impl<const D: usize> Levels<D> {
         for level in 0..self.depth {
             let (finer, this) = self.nets.split_at_mut(level);
             if let Some(finer) = finer.last() {
-                finer.restrict(&self.surfaces[level - 1], &mut this[0]);
+                finer.restrict(&mut this[0]);
             }
             sweep_down(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, level > 0);
         }
@@ -131,10 +131,10 @@ impl<const D: usize> Levels<D> {
 
     /// Corrects the last level with bodies by the levels without.
     fn cross(&mut self, sweeps: usize) {
-        let Levels { nets, surfaces, full, bridge, depth, .. } = self;
+        let Levels { nets, full, bridge, depth, .. } = self;
         let last = &mut nets[*depth - 1];
         full.begin(*depth);
-        last.each_residual(&surfaces[*depth - 1], |colour, node, residual| {
+        last.each_residual(|colour, node, residual| {
             full.add(*depth, bridge.parent[colour][node], residual);
         });
         for (shared, &parent) in bridge.shared.iter().enumerate() {
@@ -159,7 +159,7 @@ impl<const D: usize> Levels<D> {
     /// Reports sizes.
     pub fn describe(&self, info: &mut SolveInfo) {
         let nets = &self.nets[..self.depth];
-        let own = nets.iter().map(|net| net.counts().iter().sum::<usize>() + net.ties.x.len());
+        let own = nets.iter().map(|net| net.size() + net.ties.x.len());
         let beyond = if self.goes_on { self.depth..self.full.depth() } else { 0..0 };
         let sizes = own.chain(beyond.map(|level| self.full.level(level).nodes));
         info.level_count = 0;
@@ -182,10 +182,11 @@ impl<const D: usize> Levels<D> {
     }
 }
 
-/// Finds out how bodies move under the network's `x`.
-fn ask<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &Net<D>) {
+/// Finds out how bodies move under the network's `x`, and heeds it.
+fn ask<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &mut Net<D>) {
     let x = [0, 1].map(|colour: usize| net.x[colour].as_slice());
     surfaces.respond::<D, Rough>(bodies, net, x);
+    net.heed(surfaces);
 }
 
 /// Sweeps from zero, and asks what the bodies then do. They are asked for every sweep if `each`: on the finest level their
@@ -202,7 +203,7 @@ fn sweep_down<const D: usize>(
         if each {
             ask(surfaces, bodies, net);
         }
-        net.sweep(each.then_some(&*surfaces));
+        net.sweep(each);
     }
     ask(surfaces, bodies, net);
 }
@@ -219,6 +220,6 @@ fn sweep_up<const D: usize>(
         if sweep == 0 || each {
             ask(surfaces, bodies, net);
         }
-        net.sweep_back(surfaces);
+        net.sweep_back();
     }
 }

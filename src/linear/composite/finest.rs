@@ -12,7 +12,8 @@ use super::super::source::{Finest, Source};
 use super::super::stencil::mask_words;
 use super::super::system::System;
 use super::net::Net;
-use super::pattern::{Beyond, Draft, Pattern, Traits, colour_of};
+use super::pattern::{Beyond, DIRECTIONS, Draft, Pattern, Traits, colour_of};
+use super::rows;
 use super::ties::Tie;
 
 /// What decides about a block with nothing but whole links: its cells, and those beyond each of its sides.
@@ -170,25 +171,46 @@ fn pattern_of<const D: usize>(
     draft.finish(whole)
 }
 
+/// Cells with a link in each direction, if all links between nodes are there: `beside(side)` are the nodes of the block
+/// beyond a side.
+fn linked<const D: usize>(
+    nodes: &masks::Bits,
+    beside: impl Fn(usize) -> masks::Bits,
+) -> [masks::Bits; DIRECTIONS] {
+    std::array::from_fn(|side| {
+        if side >= 2 * D {
+            return masks::NONE;
+        }
+        let near = masks::beside::<D>(nodes, side / 2, side % 2 == 1, &beside(side));
+        std::array::from_fn(|word| near[word] & nodes[word])
+    })
+}
+
 fn usual_pattern<const D: usize>(key: &Key, whole: f32) -> Pattern {
     let (cells, sides) = key;
     // Cells beyond each side that are unknowns, in their own block.
-    let mut beyond = [masks::NONE; 6];
-    for (side, &plane) in sides.iter().enumerate().take(2 * D) {
-        for bit in masks::each_in(plane) {
+    let beyond: [masks::Bits; DIRECTIONS] = std::array::from_fn(|side| {
+        let mut bits = masks::NONE;
+        for bit in masks::each_in(sides[side]) {
             let cell = masks::plane_cell::<D>(bit, side / 2, side % 2 == 0);
-            beyond[side][cell / 64] |= 1 << (cell % 64);
+            bits[cell / 64] |= 1 << (cell % 64);
         }
+        bits
+    });
+    let linked = linked::<D>(cells, |side| beyond[side]);
+    if rows::is_worthwhile(count(cells), D)
+        && let Some(pattern) = rows::pattern_in_rows::<D>(cells, &linked, whole, None, None)
+    {
+        return pattern;
     }
-    let has = |mask: &masks::Bits, cell: usize| mask[cell / 64] >> (cell % 64) & 1 == 1;
     let link = |cell: usize, axis: usize, high: bool| {
-        let is_linked = match across::<D>(cell, axis, high) {
-            (other, false) => has(cells, other),
-            (other, true) => has(&beyond[2 * axis + high as usize], other),
-        };
-        if is_linked { whole } else { 0.0 }
+        if masks::has(&linked[2 * axis + high as usize], cell) { whole } else { 0.0 }
     };
     pattern_of::<D>(cells, whole, link, |_| Traits::default())
+}
+
+fn count(cells: &masks::Bits) -> usize {
+    cells.iter().map(|word| word.count_ones() as usize).sum()
 }
 
 fn own_pattern<const D: usize>(
@@ -210,7 +232,30 @@ fn own_pattern<const D: usize>(
         ground: ground[cell],
         area: area[cell],
         second: second.is_some_and(|second| second[cell]),
-        is_tied: tied[cell / 64] >> (cell % 64) & 1 == 1,
+        is_tied: masks::has(tied, cell),
     };
-    pattern_of::<D>(&live(level, block), whole, link, traits)
+    let cells = live(level, block);
+    let is_one_material = second.is_none_or(|second| {
+        let all = masks::bits_of(second, |second| second);
+        all == masks::NONE || (0..masks::words(D)).all(|word| cells[word] & !all[word] == 0)
+    });
+    if is_one_material && rows::is_worthwhile(count(&cells), D) {
+        let pattern = if level.stencil.has_partial_links(block) {
+            let link = |cell: usize, direction: usize| link(cell, direction / 2, direction % 2 == 1);
+            let mut linked = [masks::NONE; DIRECTIONS];
+            for (direction, linked) in linked.iter_mut().enumerate().take(2 * D) {
+                for cell in masks::each(&cells).filter(|&cell| link(cell, direction) > 0.0) {
+                    linked[cell / 64] |= 1 << (cell % 64);
+                }
+            }
+            rows::pattern_in_rows::<D>(&cells, &linked, whole, Some(&link), Some(&traits))
+        } else {
+            let linked = linked::<D>(&cells, |side| live(level, beside[side / 2][side % 2] as usize));
+            rows::pattern_in_rows::<D>(&cells, &linked, whole, None, Some(&traits))
+        };
+        if let Some(pattern) = pattern {
+            return pattern;
+        }
+    }
+    pattern_of::<D>(&cells, whole, link, traits)
 }

@@ -206,17 +206,25 @@ fn product_wide(out: &mut [f64], p: &[f64], half: &Half, values: &Workspace<f64>
 pub(super) trait Factor: Copy + Default + Into<f64> + Send + Sync {
     /// `A p` of the nodes of a colour, without further links.
     fn product_all(out: &mut [f64], p: &[Self], half: &Half, values: &Workspace<Self>, whole: f64);
+    /// `p·q`.
+    fn alignment(p: &[Self], q: &[f64]) -> f64;
 }
 
 impl Factor for f32 {
     fn product_all(out: &mut [f64], p: &[f32], half: &Half, values: &Workspace<f32>, whole: f64) {
         product_narrow(out, p, half, values, whole);
     }
+    fn alignment(p: &[f32], q: &[f64]) -> f64 {
+        alignment_narrow(p, q)
+    }
 }
 
 impl Factor for f64 {
     fn product_all(out: &mut [f64], p: &[f64], half: &Half, values: &Workspace<f64>, whole: f64) {
         product_wide(out, p, half, values, whole);
+    }
+    fn alignment(p: &[f64], q: &[f64]) -> f64 {
+        alignment_wide(p, q)
     }
 }
 
@@ -281,18 +289,55 @@ pub(super) fn advance(x: &mut [f64], p: &[f32], alpha: f64) {
 const LANES: usize = 8;
 
 /// `Σ a b`, in f64.
+macro_rules! dot {
+    ($name:ident, $a:ty, $b:ty) => {
+        #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+        pub(super) fn $name(a: &[$a], b: &[$b]) -> f64 {
+            let mut sums = [0.0f64; LANES];
+            let (a, a_rest) = a.as_chunks::<LANES>();
+            let (b, b_rest) = b.as_chunks::<LANES>();
+            for (a, b) in a.iter().zip(b) {
+                for lane in 0..LANES {
+                    sums[lane] += f64::from(a[lane]) * f64::from(b[lane]);
+                }
+            }
+            let rest: f64 = a_rest.iter().zip(b_rest).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
+            sums.iter().sum::<f64>() + rest
+        }
+    };
+}
+dot!(dot, f32, f32);
+dot!(alignment_narrow, f32, f64);
+dot!(alignment_wide, f64, f64);
+
+/// `Σ a`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn dot(a: &[f32], b: &[f32]) -> f64 {
+pub(super) fn sum(a: &[f64]) -> f64 {
     let mut sums = [0.0f64; LANES];
-    let (a, a_rest) = a.as_chunks::<LANES>();
-    let (b, b_rest) = b.as_chunks::<LANES>();
-    for (a, b) in a.iter().zip(b) {
+    let (a, rest) = a.as_chunks::<LANES>();
+    for a in a {
         for lane in 0..LANES {
-            sums[lane] += f64::from(a[lane]) * f64::from(b[lane]);
+            sums[lane] += a[lane];
         }
     }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
-    sums.iter().sum::<f64>() + rest
+    sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
+}
+
+/// The sum of squares, and the largest value.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+pub(super) fn measure(a: &[f64]) -> (f64, f64) {
+    let (mut squares, mut largest) = ([0.0f64; LANES], [0.0f64; LANES]);
+    let (a, rest) = a.as_chunks::<LANES>();
+    for a in a {
+        for lane in 0..LANES {
+            let size = a[lane].abs();
+            squares[lane] += size * size;
+            largest[lane] = if size > largest[lane] { size } else { largest[lane] };
+        }
+    }
+    let square = squares.iter().sum::<f64>() + rest.iter().map(|a| a * a).sum::<f64>();
+    let max = largest.iter().copied().chain(rest.iter().map(|a| a.abs())).fold(0.0, f64::max);
+    (square, max)
 }
 
 /// `r −= α q`, and `b` becomes `r`, scaled and rounded. Returns the sum of squares of `r` and its largest value.

@@ -5,8 +5,8 @@
 //!
 //! * [`Body`], [`BodyFace`], [`Response`]: what a solve is told about bodies.
 //! * `net`, `pattern`, `visit`, `gather`, `ties`: a network stored without gaps. Between tiles there are sheets of cells: blocks of
-//!   their own shape, most of them alike.
-//! * `finest`, `coarser`: networks of the levels; `surfaces`: where bodies touch them.
+//!   their own shape, most of them alike. `rows`: blocks that are nearly full are swept as they are without bodies.
+//! * `finest`, `join`, `coarser`: networks of the levels; `surfaces`: where bodies touch them.
 //! * `filled`: the network as it would be without bodies; its coarse levels know what the deep interior is like.
 //! * `bridge`: from the coarsest level that knows bodies to the levels of that network.
 //! * `saddle`: the indefinite form, where the bodies' velocities are unknowns too: a reference.
@@ -22,8 +22,10 @@ mod cycle;
 mod filled;
 mod finest;
 mod gather;
+mod join;
 mod net;
 mod pattern;
+mod rows;
 mod saddle;
 mod space;
 mod surfaces;

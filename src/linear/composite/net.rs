@@ -1,9 +1,14 @@
-//! A network stored without gaps: its blocks have as many entries as they have nodes.
+//! A network stored without gaps: its blocks have as many entries as they have nodes, or keep all their cells if most are.
 
+use crate::math::flatten;
+
+use super::super::kernels;
+use super::super::layout::half_rows;
 use super::super::stencil::grow;
 use super::super::topology::Topology;
 use super::gather::{self, Workspace};
 use super::pattern::{Half, Pattern};
+use super::rows::{self, Halo, Surroundings};
 use super::surfaces::Surfaces;
 use super::ties::Ties;
 use super::visit::{Block, Nodes, Outlook, PerBlock, both, range, visit};
@@ -38,18 +43,26 @@ pub(super) struct Net<const D: usize> {
     pub cover: Vec<u32>,
     pub x: Colours<f32>,
     pub b: Colours<f32>,
+    /// In blocks beside bodies: `b` less what bodies do, as they were last asked.
+    heeded: Colours<f32>,
 }
 
 /// What the rows of a block's nodes are worked out with.
 struct Desk {
     values: Workspace<f32>,
+    halo: Halo<f32>,
     rhs: Vec<f32>,
     residual: Vec<f32>,
 }
 
 impl Desk {
-    fn new(room: usize) -> Desk {
-        Desk { values: Workspace::new(room), rhs: vec![0.0; room], residual: vec![0.0; room] }
+    fn new<const D: usize>(room: usize) -> Desk {
+        Desk {
+            values: Workspace::new(room),
+            halo: Halo::new(D),
+            rhs: vec![0.0; room],
+            residual: vec![0.0; room],
+        }
     }
 }
 
@@ -60,7 +73,12 @@ impl<const D: usize> Net<D> {
         &self.patterns[self.blocks[block].pattern as usize]
     }
 
-    /// How many nodes of each colour.
+    /// How many nodes there are.
+    pub fn size(&self) -> usize {
+        self.blocks.iter().rev().skip(1).map(|block| self.patterns[block.pattern as usize].nodes()).sum()
+    }
+
+    /// How many places for nodes of each colour.
     pub fn counts(&self) -> [usize; 2] {
         self.blocks.last().map_or([0; 2], |end| end.nodes.map(|count| count as usize))
     }
@@ -70,9 +88,9 @@ impl<const D: usize> Net<D> {
         self.blocks.clear();
         let mut next = Block::default();
         for &pattern in patterns {
-            self.blocks.push(Block { pattern, ..next });
-            for colour in 0..2 {
-                let half = &self.patterns[pattern as usize].half[colour];
+            let this = &self.patterns[pattern as usize];
+            self.blocks.push(Block { pattern, in_rows: this.rows.is_some(), ..next });
+            for (colour, half) in this.half.iter().enumerate() {
                 next.nodes[colour] += half.cells.len() as u32;
                 next.beyond[colour] += half.beyond.len() as u32;
             }
@@ -82,7 +100,7 @@ impl<const D: usize> Net<D> {
         for colour in 0..2 {
             grow(&mut self.beyond[colour], next.beyond[colour] as usize);
             let nodes = next.nodes[colour] as usize;
-            for values in [&mut self.inverse, &mut self.x, &mut self.b] {
+            for values in [&mut self.inverse, &mut self.x, &mut self.b, &mut self.heeded] {
                 grow(&mut values[colour], nodes);
             }
         }
@@ -95,11 +113,12 @@ impl<const D: usize> Net<D> {
             let beside = topology.beside(block);
             let half = &patterns[blocks[block].pattern as usize].half;
             for (colour, out) in [red.0, black.0].into_iter().enumerate() {
-                for (out, beyond) in out.iter_mut().zip(&half[colour].beyond) {
+                for (out, beyond) in out.iter_mut().zip(half[colour].beyond.iter()) {
                     let other = beside[beyond.side as usize / 2][beyond.side as usize % 2] as usize;
                     let there = &patterns[blocks[other].pattern as usize];
-                    let node = there.find(beyond.cell as usize, beyond.ordinal).expect("links have two ends");
-                    *out = blocks[other].nodes[1 - colour] + node as u32;
+                    // Only blocks in rows look where there is nothing.
+                    let node = there.find(beyond.cell as usize, beyond.ordinal);
+                    *out = node.map_or(u32::MAX, |node| blocks[other].nodes[1 - colour] + node as u32);
                 }
             }
         });
@@ -126,6 +145,11 @@ impl<const D: usize> Net<D> {
         range(&self.blocks, block, colour)
     }
 
+    /// What the nodes of a colour see.
+    pub fn surroundings(&self, colour: usize) -> Surroundings<'_, D> {
+        Surroundings { topology: &self.topology, blocks: &self.blocks, beyond: &self.beyond[colour] }
+    }
+
     /// Finds one over the diagonal, once shared nodes are tied.
     pub fn find_inverse(&mut self) {
         let Net { patterns, blocks, inverse, ties, .. } = self;
@@ -142,7 +166,20 @@ impl<const D: usize> Net<D> {
         });
     }
 
-    /// The right-hand side of a colour's nodes in a block, less what bodies do and what shared nodes do.
+    /// From now on bodies move as `surfaces` last found.
+    pub fn heed(&mut self, surfaces: &Surfaces) {
+        let Net { blocks, touched, b, heeded, .. } = self;
+        visit(blocks, both(heeded), &|| (), &|(), block, (red, black)| {
+            if touched[block] {
+                for (colour, rhs) in [red.0, black.0].into_iter().enumerate() {
+                    rhs.copy_from_slice(&b[colour][range(blocks, block, colour)]);
+                    surfaces.hand_out::<f32>(block, colour, rhs, -1.0);
+                }
+            }
+        });
+    }
+
+    /// The right-hand side of a colour's nodes in a block, less what shared nodes do, and bodies if they are heeded.
     ///
     /// Ties enter with both ends, `g (x_shared − x)`: patterns know nothing of them.
     #[inline]
@@ -151,42 +188,39 @@ impl<const D: usize> Net<D> {
         block: usize,
         colour: usize,
         x: &[f32],
-        surfaces: Option<&Surfaces>,
+        bodies: bool,
         room: &'a mut [f32],
     ) -> &'a [f32] {
         let range = self.range(block, colour);
-        let b = &self.b[colour][range.clone()];
-        let surfaces = surfaces.filter(|_| self.touched[block]);
-        let is_tied = self.pattern(block).half[colour].is_tied;
-        if surfaces.is_none() && !is_tied {
-            return b;
+        let rhs = if bodies && self.touched[block] { &self.heeded } else { &self.b };
+        let rhs = &rhs[colour][range.clone()];
+        if !self.pattern(block).half[colour].is_tied {
+            return rhs;
         }
-        let room = &mut room[..b.len()];
-        room.fill(0.0);
-        if let Some(surfaces) = surfaces {
-            surfaces.hand_out::<f32>(block, colour, room);
-        }
-        for (taken, b) in room.iter_mut().zip(b) {
-            *taken = b - *taken;
-        }
-        if is_tied {
-            for tie in self.ties.of(colour, block) {
-                let node = tie.node.1 as usize - range.start;
-                room[node] += tie.link * (self.ties.x[tie.shared as usize] - x[node]);
-            }
+        let room = &mut room[..rhs.len()];
+        room.copy_from_slice(rhs);
+        for tie in self.ties.of(colour, block) {
+            let node = tie.node.1 as usize - range.start;
+            room[node] += tie.link * (self.ties.x[tie.shared as usize] - x[node]);
         }
         room
     }
 
-    /// One pass over the nodes of a colour, with bodies that move as `surfaces` last found, or not at all.
-    fn relax(&mut self, colour: usize, surfaces: Option<&Surfaces>, backwards: bool) {
+    /// One pass over the nodes of a colour; bodies stay at rest unless they are heeded.
+    fn relax(&mut self, colour: usize, bodies: bool, backwards: bool) {
         let mut own = std::mem::take(&mut self.x[colour]);
-        let this = &*self;
-        visit(&this.blocks, Nodes(&mut own, colour), &|| Desk::new(this.room), &|desk, block, x| {
+        let (this, surroundings) = (&*self, self.surroundings(colour));
+        visit(&this.blocks, Nodes(&mut own, colour), &|| Desk::new::<D>(this.room), &|desk, block, x| {
             let half = &this.pattern(block).half[colour];
-            desk.values.load(&this.x[1 - colour], &this.blocks, block, colour, &this.beyond[colour]);
-            let rhs = this.rhs_of(block, colour, x.0, surfaces, &mut desk.rhs);
+            let rhs = this.rhs_of(block, colour, x.0, bodies, &mut desk.rhs);
             let inverse = &this.inverse[colour][this.range(block, colour)];
+            let other = this.x[1 - colour].as_slice();
+            if this.blocks[block].in_rows {
+                let around = desk.halo.look_around(&surroundings, other, block, colour);
+                rows::relax(x.0, rhs, inverse, half, &around, this.whole, colour);
+                return;
+            }
+            desk.values.load(other, &this.blocks, block, colour, &this.beyond[colour]);
             gather::relax(x.0, rhs, inverse, half, &mut desk.values, this.whole, backwards);
         });
         self.x[colour] = own;
@@ -213,39 +247,39 @@ impl<const D: usize> Net<D> {
         });
         self.x = x;
         if !is_plain {
-            self.relax(0, None, false);
+            self.relax(0, false, false);
         }
-        self.relax(1, None, false);
+        self.relax(1, false, false);
     }
 
     /// A further sweep: shared nodes, red, black.
-    pub fn sweep(&mut self, surfaces: Option<&Surfaces>) {
+    pub fn sweep(&mut self, bodies: bool) {
         self.ties.relax([&self.x[0], &self.x[1]]);
-        self.relax(0, surfaces, false);
-        self.relax(1, surfaces, false);
+        self.relax(0, bodies, false);
+        self.relax(1, bodies, false);
     }
 
     /// [`Self::sweep`] in reverse.
-    pub fn sweep_back(&mut self, surfaces: &Surfaces) {
-        self.relax(1, Some(surfaces), true);
-        self.relax(0, Some(surfaces), true);
+    pub fn sweep_back(&mut self) {
+        self.relax(1, true, true);
+        self.relax(0, true, true);
         self.ties.relax([&self.x[0], &self.x[1]]);
     }
 
-    /// Residual of the nodes of a colour of a block.
+    /// Residual of the nodes of a colour of a block; bodies are heeded.
     #[inline]
-    fn residual<'a>(
-        &self,
-        desk: &'a mut Desk,
-        surfaces: &Surfaces,
-        block: usize,
-        colour: usize,
-    ) -> &'a [f32] {
+    fn residual<'a>(&self, desk: &'a mut Desk, block: usize, colour: usize) -> &'a [f32] {
         let half = &self.pattern(block).half[colour];
-        desk.values.load(&self.x[1 - colour], &self.blocks, block, colour, &self.beyond[colour]);
-        let x = &self.x[colour][self.range(block, colour)];
-        let rhs = self.rhs_of(block, colour, x, Some(surfaces), &mut desk.rhs);
+        let (x, other) = (&self.x[colour][self.range(block, colour)], self.x[1 - colour].as_slice());
+        let rhs = self.rhs_of(block, colour, x, true, &mut desk.rhs);
         let out = &mut desk.residual[..x.len()];
+        if self.blocks[block].in_rows {
+            let around = desk.halo.look_around(&self.surroundings(colour), other, block, colour);
+            let inverse = &self.inverse[colour][self.range(block, colour)];
+            rows::residual(out, x, rhs, inverse, half, &around, self.whole, colour);
+            return out;
+        }
+        desk.values.load(other, &self.blocks, block, colour, &self.beyond[colour]);
         gather::residual(out, x, rhs, half, &mut desk.values, self.whole);
         out
     }
@@ -256,30 +290,42 @@ impl<const D: usize> Net<D> {
         !self.touched[block] && self.pattern(block).half[1].further.is_empty()
     }
 
+    /// Whether the nodes of a block follow their coarse cells, in rows on both levels.
+    #[inline]
+    fn is_regular(&self, block: usize, cover: &Block) -> bool {
+        self.blocks[block].in_rows && cover.in_rows && self.pattern(block).joined.follows_rule
+    }
+
     /// Sets the right-hand side of the coarser level to the sums of residuals.
-    pub fn restrict(&self, surfaces: &Surfaces, coarse: &mut Net<D>) {
+    pub fn restrict(&self, coarse: &mut Net<D>) {
         let most = 2 * coarse.room;
         let Net { patterns, blocks, children, b, .. } = coarse;
-        visit(
-            blocks,
-            both(b),
-            &|| (Desk::new(self.room), vec![0.0f32; most]),
-            &|(desk, sums), cover, (red, black)| {
-                let counts = [red.0.len(), black.0.len()];
-                let sums = &mut sums[..counts[0] + counts[1] + 1];
-                sums.fill(0.0);
-                let parents = &patterns[blocks[cover].pattern as usize].parents;
-                for (octant, &block) in children[cover].iter().enumerate().filter(|(_, block)| **block != 0) {
-                    let block = block as usize;
-                    for colour in 0..if self.is_settled(block) { 1 } else { 2 } {
-                        let residual = self.residual(desk, surfaces, block, colour);
+        let desk = || (Desk::new::<D>(self.room), vec![0.0f32; most], vec![[0.0f32; 8]; 2 * half_rows(D)]);
+        visit(blocks, both(b), &desk, &|(desk, sums, natural), cover, (red, black)| {
+            let counts = [red.0.len(), black.0.len()];
+            let sums = &mut sums[..counts[0] + counts[1] + 1];
+            sums.fill(0.0);
+            natural.fill([0.0; 8]);
+            let parents = &patterns[blocks[cover].pattern as usize].parents;
+            for (octant, &block) in children[cover].iter().enumerate().filter(|(_, block)| **block != 0) {
+                let block = block as usize;
+                for colour in 0..if self.is_settled(block) { 1 } else { 2 } {
+                    let residual = self.residual(desk, block, colour);
+                    if self.is_regular(block, &blocks[cover]) {
+                        rows::fold(natural, &self.topology.octant(block), residual);
+                    } else {
                         gather::add_to_parents(sums, residual, &parents[octant][colour]);
                     }
                 }
-                red.0.copy_from_slice(&sums[..counts[0]]);
-                black.0.copy_from_slice(&sums[counts[0]..counts[0] + counts[1]]);
-            },
-        );
+            }
+            let (reds, blacks) = sums[..counts[0] + counts[1]].split_at(counts[0]);
+            for (colour, (out, sums)) in [(red.0, reds), (black.0, blacks)].into_iter().enumerate() {
+                out.copy_from_slice(sums);
+                if blocks[cover].in_rows {
+                    rows::add_natural::<D>(out, natural, colour);
+                }
+            }
+        });
         self.ties.restrict([&self.x[0], &self.x[1]], &mut coarse.ties);
     }
 
@@ -294,16 +340,24 @@ impl<const D: usize> Net<D> {
             &|above, block, (red, black)| {
                 let cover = this.cover[block] as usize;
                 let [reds, blacks] = [0, 1].map(|colour| &coarse.x[colour][coarse.range(cover, colour)]);
+                // Settled black nodes are relaxed before they are read.
+                let colours = if this.is_settled(block) { 1 } else { 2 };
+                let octant = this.topology.octant(block);
+                if this.is_regular(block, &coarse.blocks[cover]) {
+                    for (colour, x) in [red.0, black.0].into_iter().enumerate().take(colours) {
+                        let inverse = rows::rows(&this.inverse[colour][this.range(block, colour)]);
+                        let (reds, blacks) = (rows::rows(reds), rows::rows(blacks));
+                        kernels::prolong(rows::rows_mut(x), &octant, reds, blacks, Some(inverse), None);
+                    }
+                    return;
+                }
                 let total = reds.len() + blacks.len();
                 above[..reds.len()].copy_from_slice(reds);
                 above[reds.len()..total].copy_from_slice(blacks);
                 above[total] = 0.0;
-                let octant = crate::math::flatten(this.topology.octant(block), 2);
-                let parents = &coarse.pattern(cover).parents[octant];
-                gather::add_from_parents(red.0, above, &parents[0]);
-                // Settled black nodes are relaxed before they are read.
-                if !this.is_settled(block) {
-                    gather::add_from_parents(black.0, above, &parents[1]);
+                let parents = &coarse.pattern(cover).parents[flatten(octant, 2)];
+                for (x, parents) in [red.0, black.0].into_iter().zip(parents).take(colours) {
+                    gather::add_from_parents(x, above, parents);
                 }
             },
         );
@@ -325,12 +379,12 @@ impl<const D: usize> Net<D> {
     }
 
     /// Residuals of all nodes, by block and node: `each(colour, node, residual)`. On one thread.
-    pub fn each_residual(&self, surfaces: &Surfaces, mut each: impl FnMut(usize, usize, f32)) {
-        let mut desk = Desk::new(self.room);
+    pub fn each_residual(&self, mut each: impl FnMut(usize, usize, f32)) {
+        let mut desk = Desk::new::<D>(self.room);
         for block in 1..self.blocks.len() - 1 {
             for colour in 0..2 {
                 let start = self.blocks[block].nodes[colour] as usize;
-                let residual = self.residual(&mut desk, surfaces, block, colour);
+                let residual = self.residual(&mut desk, block, colour);
                 residual
                     .iter()
                     .enumerate()
@@ -354,7 +408,7 @@ impl<const D: usize> Net<D> {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        let values = [&self.inverse, &self.x, &self.b];
+        let values = [&self.inverse, &self.x, &self.b, &self.heeded];
         self.topology.bytes()
             + self.patterns.iter().map(Pattern::bytes).sum::<usize>()
             + self.blocks.capacity() * size_of::<Block>()

@@ -3,8 +3,12 @@
 //! Deep inside tiled liquid one block is like another: a few sheets of cells between tiles. Such blocks share one pattern,
 //! so that a sweep reads little more than the values themselves. Blocks at surfaces and walls have patterns of their own.
 
-use crate::grid::block_cells;
+use std::borrow::Cow;
+
+use crate::grid::{block_cells, masks};
 use crate::math::power;
+
+use super::rows::Rows;
 
 /// No node.
 pub(super) const NONE: u16 = u16::MAX;
@@ -41,20 +45,20 @@ pub(super) struct Further {
     pub link: f32,
 }
 
-/// The nodes of one colour, in the order of their cells.
+/// The nodes of one colour, in the order of their cells, or in rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Half {
-    /// The cell of each, in natural order.
-    pub cells: Vec<u16>,
+    /// The cell of each, by its natural index.
+    pub cells: Cow<'static, [u16]>,
     /// Their neighbours, all those in one direction together, as places in a workspace: nothing, the nodes of the other
-    /// colour, those beyond the block, the nodes of their own colour. All are below [`Half::room`].
+    /// colour, those beyond the block, the nodes of their own colour. All are below [`Half::room`]. Empty in rows.
     near: Vec<u16>,
-    /// The links to them, in the same order; empty where all are whole.
+    /// The links to them, in the same order, or that of rows; empty where all are whole.
     pub links: Vec<f32>,
     /// Further links, by node.
     pub further: Vec<Further>,
     /// The nodes beyond the block, all of the other colour.
-    pub beyond: Vec<Beyond>,
+    pub beyond: Cow<'static, [Beyond]>,
     /// Where a workspace keeps the nodes of this colour.
     pub own: usize,
     /// Sum of each node's links to others but shared ones, and its ground.
@@ -78,6 +82,13 @@ impl Half {
     pub fn near(&self, direction: usize) -> &[u16] {
         let count = self.cells.len();
         &self.near[direction * count..(direction + 1) * count]
+    }
+
+    /// Rounds the diagonal, and finds one over it.
+    pub fn find_inverse(&mut self) {
+        self.rounded = self.diagonal.iter().map(|&sum| sum as f32).collect();
+        let over = |&sum: &f64| if sum > 0.0 { (1.0 / sum) as f32 } else { 0.0 };
+        self.inverse = self.diagonal.iter().map(over).collect();
     }
 
     /// Those in all directions.
@@ -104,7 +115,9 @@ pub(super) struct Pattern {
     pub half: [Half; 2],
     /// Traits of each node; empty where all are as usual.
     pub traits: [Vec<Traits>; 2],
-    /// Index of the first node of each cell among those of its colour.
+    /// If all cells are kept, in rows.
+    pub rows: Option<Box<Rows>>,
+    /// Index of the first node of each cell among those of its colour; not in rows.
     first: Vec<u16>,
     /// What becomes of its nodes on the next coarser level.
     pub joined: Joined,
@@ -122,6 +135,10 @@ pub(super) struct Joined {
     pub of: [Vec<u16>; 2],
     /// In the order of their cells.
     pub list: Vec<Aggregate>,
+    /// By coarse cell: its aggregate; empty if one has several.
+    pub number: Vec<u16>,
+    /// Whether all nodes were joined with those in the same coarse cell.
+    pub follows_rule: bool,
 }
 
 /// One node of the next coarser level.
@@ -202,7 +219,7 @@ impl Draft {
         other: Beyond,
         link: f32,
     ) {
-        let beyond = &mut self.pattern.half[colour].beyond;
+        let beyond = self.pattern.half[colour].beyond.to_mut();
         beyond.push(other);
         let place = self.counts[1 - colour] + beyond.len();
         self.link(colour, node, direction, place as u16, link);
@@ -236,9 +253,7 @@ impl Draft {
                 }
             }
             half.further.sort_by_key(|link| link.node);
-            half.rounded = half.diagonal.iter().map(|&sum| sum as f32).collect();
-            let over = |&sum: &f64| if sum > 0.0 { (1.0 / sum) as f32 } else { 0.0 };
-            half.inverse = half.diagonal.iter().map(over).collect();
+            half.find_inverse();
             if half.links.iter().all(|&link| link == whole || link == 0.0) {
                 half.links = Vec::new();
             }
@@ -251,16 +266,34 @@ impl Pattern {
     /// Index, among those of its colour, of a node in a cell.
     #[inline]
     pub fn find(&self, cell: usize, ordinal: u8) -> Option<usize> {
+        if let Some(rows) = &self.rows {
+            return masks::has(&rows.nodes, cell).then(|| rows.frame.place[cell] as usize);
+        }
         match self.first.get(cell) {
             Some(&first) if first != NONE => Some(first as usize + ordinal as usize),
             _ => None,
         }
     }
 
-    /// How many nodes of a colour.
+    /// How many places for nodes of a colour: in rows, some may be empty.
     #[inline]
     pub fn count(&self, colour: usize) -> usize {
         self.half[colour].cells.len()
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        match &self.rows {
+            Some(rows) => rows.nodes.iter().map(|word| word.count_ones() as usize).sum(),
+            None => self.count(0) + self.count(1),
+        }
+    }
+
+    /// Whether there is a node in a place.
+    #[inline]
+    pub fn has_node(&self, colour: usize, node: usize) -> bool {
+        let cell = |rows: &Rows| rows.frame.cells[colour][node] as usize;
+        self.rows.as_ref().is_none_or(|rows| masks::has(&rows.nodes, cell(rows)))
     }
 
     /// Traits of a node.
@@ -271,12 +304,12 @@ impl Pattern {
 
     /// Whether a node has neither link nor ground.
     pub fn is_closed(&self, colour: usize, node: usize) -> bool {
-        self.half[colour].rounded[node] == 0.0 && !self.traits(colour, node).is_tied
+        self.rows.is_none() && self.half[colour].rounded[node] == 0.0 && !self.traits(colour, node).is_tied
     }
 
     /// What is in a place of the workspace for a colour's nodes; it is not nothing.
     #[inline]
-    pub fn end(&self, colour: usize, place: u16) -> End {
+    fn end(&self, colour: usize, place: u16) -> End {
         let (place, other) = (place as usize - 1, self.count(1 - colour));
         match place.checked_sub(other) {
             None => End::Here(1 - colour, place),
@@ -287,26 +320,47 @@ impl Pattern {
         }
     }
 
-    /// Calls `each(node, end)` for all links of a colour's nodes.
-    pub fn each_end(&self, colour: usize, mut each: impl FnMut(usize, End)) {
+    /// Calls `each(node, end, link)` for the first links of a colour's nodes in a direction. Links that are not kept are
+    /// `whole`.
+    #[inline]
+    pub fn each_first(
+        &self,
+        colour: usize,
+        direction: usize,
+        whole: f32,
+        mut each: impl FnMut(usize, End, f32),
+    ) {
         let half = &self.half[colour];
-        for direction in 0..DIRECTIONS {
-            for (node, &place) in half.near(direction).iter().enumerate().filter(|(_, place)| **place != 0) {
-                each(node, self.end(colour, place));
+        if let Some(rows) = &self.rows {
+            for (word, &coloured) in rows.frame.coloured[colour].iter().enumerate() {
+                for bit in masks::each_in(rows.linked[direction][word] & coloured) {
+                    let cell = word * 64 + bit;
+                    let link = rows.link(&half.links, cell, direction, whole);
+                    each(rows.frame.place[cell] as usize, rows.end(cell, direction), link);
+                }
             }
+            return;
         }
-        for link in &half.further {
-            each(link.node as usize, self.end(colour, link.near));
+        let links = half.links.get(direction * half.cells.len()..).unwrap_or_default();
+        for (node, &place) in half.near(direction).iter().enumerate().filter(|(_, place)| **place != 0) {
+            each(node, self.end(colour, place), links.get(node).copied().unwrap_or(whole));
+        }
+    }
+
+    /// Calls `each(node, end, link)` for the further links of a colour's nodes.
+    pub fn each_further(&self, colour: usize, mut each: impl FnMut(usize, End, f32)) {
+        for link in &self.half[colour].further {
+            each(link.node as usize, self.end(colour, link.near), link.link);
         }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         let halves = self.half.iter().map(|half| {
-            (half.cells.capacity() + half.near.capacity()) * 2
+            (half.cells.len() + half.near.capacity()) * 2
                 + (half.links.capacity() + half.rounded.capacity() + half.inverse.capacity()) * 4
                 + half.further.capacity() * size_of::<Further>()
-                + half.beyond.capacity() * size_of::<Beyond>()
+                + half.beyond.len() * size_of::<Beyond>()
                 + half.diagonal.capacity() * 8
         });
         halves.sum::<usize>()

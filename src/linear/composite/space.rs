@@ -9,10 +9,11 @@ use super::super::space::Space;
 use super::super::stencil::grow;
 use super::super::system::System;
 use super::body::Bodies;
-use super::components::Labels;
+use super::components::{Labels, MIXED};
 use super::cycle::Levels;
 use super::gather::{self, Factor, Workspace};
 use super::net::{Colours, Net};
+use super::rows::{self, Halo};
 use super::surfaces::{Exact, Widened};
 use super::visit::{Block, Nodes, PerBlock, both, range, visit};
 
@@ -48,6 +49,12 @@ fn own<'a, T>(values: &'a [T], blocks: &[Block], block: usize, colour: usize) ->
 }
 
 impl Size {
+    fn include_all(&mut self, values: &[f64]) {
+        let (square, max) = gather::measure(values);
+        self.square += square;
+        self.max = self.max.max(max);
+    }
+
     fn include(&mut self, value: f64) {
         self.square += value * value;
         self.max = self.max.max(value.abs());
@@ -127,11 +134,19 @@ fn gather<const D: usize>(
     visit(&net.blocks, (red, black, PerBlock(sizes)), &|| (), &|(), block, (red, black, size)| {
         let values = field.block(system.live.as_slice()[block - 1] as usize);
         size.0[0] = Size::default();
-        for (half, out) in net.pattern(block).half.iter().zip([red.0, black.0]) {
-            for (out, &cell) in out.iter_mut().zip(&half.cells) {
-                *out = values[cell as usize];
-                size.0[0].include(*out);
+        let pattern = net.pattern(block);
+        for (colour, out) in [red.0, black.0].into_iter().enumerate() {
+            match &pattern.rows {
+                Some(rows) => {
+                    rows::split::<D>(out, values, colour);
+                    rows.clear_others(colour, out);
+                }
+                None => {
+                    let cells = pattern.half[colour].cells.iter();
+                    out.iter_mut().zip(cells).for_each(|(out, &cell)| *out = values[cell as usize]);
+                }
             }
+            size.0[0].include_all(out);
         }
     });
 }
@@ -163,7 +178,10 @@ impl<const D: usize> Space<D> for Composite<D> {
     }
 
     fn clear_x(&mut self) {
-        self.x.iter_mut().for_each(|x| x.fill(0.0));
+        visit(&self.levels.finest().blocks, both(&mut self.x), &|| (), &|(), _, (red, black)| {
+            red.0.fill(0.0);
+            black.0.fill(0.0);
+        });
         self.shared.x.fill(0.0);
     }
 
@@ -173,9 +191,13 @@ impl<const D: usize> Space<D> for Composite<D> {
     }
 
     fn round_residual(&mut self, scale: f64) {
-        for (b, r) in self.levels.finest_mut().b.iter_mut().zip(&self.r) {
-            b.iter_mut().zip(r).for_each(|(b, r)| *b = (r * scale) as f32);
-        }
+        let Net { blocks, b, .. } = self.levels.finest_mut();
+        visit(blocks, both(b), &|| (), &|(), block, (red, black)| {
+            for (colour, b) in [red.0, black.0].into_iter().enumerate() {
+                let r = own(&self.r[colour], blocks, block, colour);
+                b.iter_mut().zip(r).for_each(|(b, r)| *b = (r * scale) as f32);
+            }
+        });
         self.round_shared(scale);
     }
 
@@ -238,11 +260,29 @@ impl<const D: usize> Space<D> for Composite<D> {
             Remove::Sum => (&mut self.r, &mut self.shared.r),
             Remove::Mean => (&mut self.x, &mut self.shared.x),
         };
+        // Blocks that belong to one component are summed side by side.
+        let net = self.levels.finest();
+        let mut parts = vec![[0.0; 2]; labels.blocks.len()];
+        visit(&net.blocks, PerBlock(&mut parts), &|| (), &|(), block, sum| {
+            if labels.blocks[block] != MIXED {
+                let of = |colour: usize| gather::sum(own(&cells[colour], &net.blocks, block, colour));
+                sum.0[0] = [of(0) + of(1), net.pattern(block).nodes() as f64];
+            }
+        });
         let mut sums = vec![[0.0; 2]; components + 1];
-        for (values, nodes) in cells.iter().zip(&labels.nodes) {
-            for &(node, label) in nodes {
+        for (block, (&label, part)) in labels.blocks.iter().zip(&parts).enumerate() {
+            if label != MIXED {
                 let sum = &mut sums[label as usize];
-                *sum = [sum[0] + values[node as usize], sum[1] + 1.0];
+                *sum = [sum[0] + part[0], sum[1] + part[1]];
+                continue;
+            }
+            for colour in 0..2 {
+                let range = net.range(block, colour);
+                for (&value, &label) in cells[colour][range.clone()].iter().zip(&labels.nodes[colour][range])
+                {
+                    let sum = &mut sums[label as usize];
+                    *sum = [sum[0] + value, sum[1] + 1.0];
+                }
             }
         }
         for (node, (value, &label)) in shared.iter().zip(&labels.shared).enumerate() {
@@ -253,9 +293,23 @@ impl<const D: usize> Space<D> for Composite<D> {
         let mut means: Vec<f64> =
             sums.iter().map(|&[sum, weight]| if weight > 0.0 { sum / weight } else { 0.0 }).collect();
         means[0] = 0.0;
-        for (values, nodes) in cells.iter_mut().zip(&labels.nodes) {
-            nodes.iter().for_each(|&(node, label)| values[node as usize] -= means[label as usize]);
-        }
+        visit(&net.blocks, both(cells), &|| (), &|(), block, (red, black)| {
+            let (label, pattern) = (labels.blocks[block], net.pattern(block));
+            if label == 0 {
+                return;
+            }
+            for (colour, values) in [red.0, black.0].into_iter().enumerate() {
+                if label == MIXED {
+                    let of = own(&labels.nodes[colour], &net.blocks, block, colour);
+                    values.iter_mut().zip(of).for_each(|(value, &label)| *value -= means[label as usize]);
+                } else {
+                    values.iter_mut().for_each(|value| *value -= means[label as usize]);
+                }
+                if let Some(rows) = &pattern.rows {
+                    rows.clear_others(colour, values);
+                }
+            }
+        });
         for (node, (value, &label)) in shared.iter_mut().zip(&labels.shared).enumerate() {
             let each = if what == Remove::Sum { system.shared.weight(node) } else { 1.0 };
             *value -= each * means[label as usize];
@@ -310,19 +364,25 @@ fn multiply<T: Factor, const D: usize>(
     let (blocks, whole) = (&net.blocks, f64::from(net.whole));
     let (red, black) = both(q);
     let parts = (red, black, PerBlock(partial));
-    visit(blocks, parts, &|| Workspace::<T>::new(net.room), &|values, block, (red, black, sum)| {
+    let desk = || (Workspace::<T>::new(net.room), Halo::new(D));
+    visit(blocks, parts, &desk, &|(values, halo), block, (red, black, sum)| {
         sum.0[0] = 0.0;
         for (colour, q) in [red.0, black.0].into_iter().enumerate() {
             let half = &net.pattern(block).half[colour];
             let here = own(&p[colour], blocks, block, colour);
-            values.load(&p[1 - colour], blocks, block, colour, &net.beyond[colour]);
-            gather::product(q, here, half, values, whole);
-            surfaces.hand_out::<f64>(block, colour, q);
+            if blocks[block].in_rows {
+                let around = halo.look_around(&net.surroundings(colour), &p[1 - colour], block, colour);
+                rows::product(q, here, half, &around, whole, colour);
+            } else {
+                values.load(&p[1 - colour], blocks, block, colour, &net.beyond[colour]);
+                gather::product(q, here, half, values, whole);
+            }
+            surfaces.hand_out::<f64>(block, colour, q, 1.0);
             for tie in net.ties.of(colour, block) {
                 let node = (tie.node.1 - blocks[block].nodes[colour]) as usize;
                 q[node] += f64::from(tie.link) * (here[node].into() - shared_p[tie.shared as usize].into());
             }
-            sum.0[0] += here.iter().zip(q).map(|(&p, q)| p.into() * *q).sum::<f64>();
+            sum.0[0] += T::alignment(here, q);
         }
     });
     for (shared, (q, &own)) in shared_q.iter_mut().zip(shared_p).enumerate() {
@@ -339,8 +399,13 @@ fn scatter<const D: usize>(
 ) {
     let (net, block_of) = (levels.finest(), levels.block_of());
     for_each_block(system.blocks.slots(), field.parts(), |slot, out| {
-        out.fill(0.0);
         let block = block_of[slot] as usize;
+        if net.blocks[block].in_rows {
+            let [red, black] = [0, 1].map(|colour| own(&values[colour], &net.blocks, block, colour));
+            rows::join::<D>(out, red, black);
+            return;
+        }
+        out.fill(0.0);
         for (colour, half) in net.pattern(block).half.iter().enumerate() {
             for (&cell, &value) in half.cells.iter().zip(own(&values[colour], &net.blocks, block, colour)) {
                 out[cell as usize] = value;

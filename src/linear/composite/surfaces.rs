@@ -333,8 +333,8 @@ impl Surfaces {
         forces
     }
 
-    /// Adds `Jᵀ v` to the nodes of a colour of a block, for the velocities that [`Self::respond`] found.
-    pub fn hand_out<A: Lane>(&self, block: usize, colour: usize, out: &mut [A]) {
+    /// Adds `scale Jᵀ v` to the nodes of a colour of a block, for the velocities that [`Self::respond`] found.
+    pub fn hand_out<A: Lane>(&self, block: usize, colour: usize, out: &mut [A], scale: f64) {
         let patches = self.of_block(block);
         let mut index = 0;
         while index < patches.len() {
@@ -343,7 +343,7 @@ impl Surfaces {
             let mut sum = [0.0; 4];
             while let Some(patch) = patches.get(index).filter(|patch| patch.shape == shape) {
                 let field = &self.velocities[3 * patch.body as usize + patch.axis as usize];
-                let sign = f64::from(patch.sign);
+                let sign = scale * f64::from(patch.sign);
                 sum[0] += sign * field[0];
                 for k in 0..3 {
                     sum[0] += 0.5 * sign * f64::from(patch.offset[k]) * field[k + 1];

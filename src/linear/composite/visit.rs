@@ -3,8 +3,9 @@
 /// Where the nodes of a block start in arrays by colour, and where its neighbours beyond the block are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Block {
-    /// Its pattern.
+    /// Its pattern, and whether that is in rows.
     pub pattern: u32,
+    pub in_rows: bool,
     /// First node of each colour.
     pub nodes: [u32; 2],
     /// First entry of each colour's list of nodes beyond the block.

@@ -1,0 +1,176 @@
+//! Which nodes of a block become one on the next coarser level.
+//!
+//! The rules are those of `linear::coarsen`: inside each aggregate of 2^D cells the nodes of one material that are linked to
+//! each other become one. What becomes of a block depends on its pattern alone.
+
+use crate::grid::masks;
+use crate::math::{Sets, flatten, power, unflatten};
+
+use super::super::coarsen::in_series;
+use super::pattern::{Aggregate, End, Joined, NONE, Pattern, Traits};
+use super::rows;
+
+/// Joins the nodes of a pattern; `h` is the width of its cells.
+pub(super) fn join<const D: usize>(pattern: &Pattern, h: f32) -> Joined {
+    let mut joined = join_rows::<D>(pattern).unwrap_or_else(|| join_listed::<D>(pattern));
+    joined.sum_traits(pattern, h);
+    joined
+}
+
+/// By following links one by one.
+fn join_listed<const D: usize>(pattern: &Pattern) -> Joined {
+    let counts = [pattern.count(0), pattern.count(1)];
+    let total = counts[0] + counts[1];
+    let id = |colour: usize, node: usize| colour * counts[0] + node;
+    let split = |id: usize| if id < counts[0] { (0, id) } else { (1, id - counts[0]) };
+    let mut coarse_cell = vec![0u16; total];
+    let mut sets = Sets::default();
+    sets.reset(total);
+    let mut is_carried = vec![false; total];
+    for colour in 0..2 {
+        let first = id(colour, 0);
+        for (node, &cell) in pattern.half[colour].cells.iter().enumerate() {
+            coarse_cell[first + node] = flatten(unflatten::<D>(cell as usize, 8).map(|c| c / 2), 4) as u16;
+            is_carried[first + node] = pattern.traits(colour, node).is_tied;
+        }
+        for direction in 0..2 * D {
+            pattern.each_first(colour, direction, 0.0, |node, _, _| is_carried[first + node] = true);
+        }
+        pattern.each_further(colour, |node, _, _| is_carried[first + node] = true);
+    }
+    for colour in 0..2 {
+        let mut unite = |node: usize, end: End| {
+            if let End::Here(other, index) = end {
+                let (a, b) = (id(colour, node), id(other, index));
+                if coarse_cell[a] == coarse_cell[b]
+                    && pattern.traits(colour, node).second == pattern.traits(other, index).second
+                {
+                    sets.join(a as u32, b as u32);
+                }
+            }
+        };
+        for axis in 0..D {
+            // Even cells share an aggregate with their high neighbours.
+            let (stride, cells) = (power(8, axis), &pattern.half[colour].cells);
+            pattern.each_first(colour, 2 * axis + 1, 0.0, |node, end, _| {
+                if (cells[node] as usize / stride).is_multiple_of(2) {
+                    unite(node, end);
+                }
+            });
+        }
+        pattern.each_further(colour, |node, end, _| unite(node, end));
+    }
+    // Roots by coarse cell; among several in one cell the one with the most nodes comes first.
+    let mut size = vec![0u16; total];
+    for node in (0..total).filter(|&node| is_carried[node]) {
+        size[sets.find(node as u32) as usize] += 1;
+    }
+    let mut roots: Vec<(u16, u16, u16)> = (0..total)
+        .filter(|&node| size[node] > 0)
+        .map(|node| (coarse_cell[node], u16::MAX - size[node], node as u16))
+        .collect();
+    roots.sort_unstable();
+    let mut joined = Joined {
+        of: [vec![NONE; counts[0]], vec![NONE; counts[1]]],
+        list: Vec::with_capacity(roots.len()),
+        number: vec![NONE; power(4, D)],
+        follows_rule: false,
+    };
+    let mut number = vec![NONE; total];
+    for (index, &(cell, _, node)) in roots.iter().enumerate() {
+        let before = roots[..index].iter().rev().take_while(|other| other.0 == cell).count();
+        let at = unflatten::<D>(cell as usize, 4);
+        let (colour, own) = split(node as usize);
+        if before == 0 && !joined.number.is_empty() {
+            joined.number[cell as usize] = index as u16;
+        } else {
+            joined.number.clear();
+        }
+        number[node as usize] = index as u16;
+        joined.list.push(Aggregate {
+            cell: std::array::from_fn(|axis| at.get(axis).map_or(0, |&c| c as u8)),
+            ordinal: before as u8,
+            merged: size[node as usize] > 1,
+            traits: Traits { second: pattern.traits(colour, own).second, ..Traits::default() },
+        });
+    }
+    for colour in 0..2 {
+        for node in (0..counts[colour]).filter(|&node| is_carried[id(colour, node)]) {
+            joined.of[colour][node] = number[sets.find(id(colour, node) as u32) as usize];
+        }
+    }
+    joined
+}
+
+/// What [`join_listed`] finds for a pattern in rows of one material, 64 cells at a time; none if that will not do, as some aggregate
+/// falls apart.
+fn join_rows<const D: usize>(pattern: &Pattern) -> Option<Joined> {
+    let rows = pattern.rows.as_ref()?;
+    let frame = rows.frame;
+    let mut carried = rows.linked.iter().fold(masks::NONE, |all, linked| masks::or(&all, linked));
+    for colour in 0..2 {
+        for (traits, &cell) in pattern.traits[colour].iter().zip(&frame.cells[colour]) {
+            carried[cell as usize / 64] |= u64::from(traits.is_tied) << (cell % 64);
+        }
+    }
+    let is_second = pattern.traits.iter().flatten().any(|traits| traits.second);
+    let mut number = vec![NONE; power(4, D)];
+    let mut joined = Joined { follows_rule: carried == rows.nodes, ..Joined::default() };
+    for (coarse, number) in number.iter_mut().enumerate() {
+        let at = unflatten::<D>(coarse, 4);
+        let cells = rows::octet(&carried, at);
+        if cells == 0 {
+            continue;
+        }
+        let mut reached = cells & cells.wrapping_neg();
+        loop {
+            let before = reached;
+            for axis in 0..D {
+                let open = rows::octet(&rows.linked[2 * axis + 1], at) & rows::LOW[axis];
+                reached |= (reached & open) << (1 << axis) | reached >> (1 << axis) & open;
+            }
+            if reached == before {
+                break;
+            }
+        }
+        if reached != cells {
+            return None;
+        }
+        *number = joined.list.len() as u16;
+        joined.list.push(Aggregate {
+            cell: std::array::from_fn(|axis| at.get(axis).map_or(0, |&c| c as u8)),
+            ordinal: 0,
+            merged: cells.count_ones() > 1,
+            traits: Traits { second: is_second, ..Traits::default() },
+        });
+    }
+    joined.of = [0, 1].map(|colour: usize| {
+        let of = |&cell: &u16| {
+            let coarse = flatten(unflatten::<D>(cell as usize, 8).map(|c| c / 2), 4);
+            if masks::has(&carried, cell as usize) { number[coarse] } else { NONE }
+        };
+        frame.cells[colour].iter().map(of).collect()
+    });
+    joined.number = number;
+    Some(joined)
+}
+
+impl Joined {
+    /// Whether no coarse cell has several.
+    pub fn is_simple(&self) -> bool {
+        !self.number.is_empty() || self.list.is_empty()
+    }
+
+    /// Adds up what nodes have beside links.
+    fn sum_traits(&mut self, pattern: &Pattern, h: f32) {
+        for (of, traits) in self.of.iter().zip(&pattern.traits) {
+            for (&aggregate, traits) in of.iter().zip(traits) {
+                let Some(own) = self.list.get_mut(aggregate as usize) else { continue };
+                let (ground, area) = (traits.ground, traits.area);
+                own.traits.ground += if own.merged { in_series(ground, area, h) } else { ground };
+                own.traits.area += if ground > 0.0 { area } else { 0.0 };
+                own.traits.is_tied |= traits.is_tied;
+            }
+        }
+    }
+}
