@@ -368,6 +368,24 @@ pub(super) struct Size {
     pub max: f64,
 }
 
+/// Measures values.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+pub(super) fn measure(values: &[f64]) -> Size {
+    let (mut squares, mut max) = ([0.0; 8], [0.0f64; 8]);
+    let (rows, rest) = values.as_chunks::<8>();
+    for row in rows {
+        for lane in 0..8 {
+            let size = row[lane].abs();
+            squares[lane] += size * size;
+            max[lane] = if size > max[lane] { size } else { max[lane] };
+        }
+    }
+    Size {
+        square: squares.iter().sum::<f64>() + rest.iter().map(|value| value * value).sum::<f64>(),
+        max: max.iter().copied().chain(rest.iter().map(|value| value.abs())).fold(0.0, f64::max),
+    }
+}
+
 /// `r −= α A p`, and `r` times `scale` in f32 into `rounded`; measures the new `r`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 #[allow(clippy::too_many_arguments)]

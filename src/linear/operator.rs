@@ -88,6 +88,15 @@ impl Vectors {
         self.measure()
     }
 
+    /// Measures `r`.
+    pub fn measure_r<const D: usize>(&mut self) -> Size {
+        let (r, rows) = (&self.r, 2 * half_rows(D));
+        each_block::<D, _>((Cut(&mut self.sizes, 1),), |block, (size,)| {
+            size[0] = kernels::measure(r[block * rows..(block + 1) * rows].as_flattened());
+        });
+        self.measure()
+    }
+
     /// `x += α p`, leaving `r` behind.
     pub fn advance_x(&mut self, alpha: f64) {
         self.settle_x();

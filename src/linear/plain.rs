@@ -65,6 +65,10 @@ impl<const D: usize> Space<D> for Plain<D> {
         }
     }
 
+    fn measure_r(&mut self) -> Size {
+        self.vectors.measure_r::<D>()
+    }
+
     fn load_x(&mut self, system: &System<'_, D>, x: &Field<f64>, shared: &[f64]) {
         self.vectors.load_x::<D>(x, system.live, shared);
         self.vectors.clear_outside(self.hierarchy.finest());

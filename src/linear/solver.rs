@@ -105,7 +105,7 @@ impl<const D: usize> Solver<D> {
         if info.closed_components > 0 {
             space.remove(Remove::Sum, system, info.closed_components);
             space.store_r(system, rhs, shared_rhs);
-            size = space.load_r(system, rhs, shared_rhs);
+            size = space.measure_r();
         }
         let task = Task { system, bodies, rhs, shared_rhs, params, stop };
         run(space, &task, size, x, shared_x, &mut info);

@@ -16,6 +16,9 @@ pub(super) trait Space<const D: usize> {
     /// Puts `r` back; shared nodes without links keep what they have.
     fn store_r(&self, system: &System<'_, D>, rhs: &mut Field<f64>, shared: &mut [f64]);
 
+    /// Measures `r`.
+    fn measure_r(&mut self) -> Size;
+
     /// Takes `x`, where there are unknowns.
     fn load_x(&mut self, system: &System<'_, D>, x: &Field<f64>, shared: &[f64]);
 

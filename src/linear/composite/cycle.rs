@@ -1,5 +1,7 @@
 //! The V-cycle over levels with bodies, on top of the coarse levels of the network without.
 
+use crate::math::power;
+
 use super::super::hierarchy::Hierarchy;
 use super::super::params::SolveInfo;
 use super::super::system::System;
@@ -23,7 +25,7 @@ pub(super) struct Levels<const D: usize> {
     filling: Filling,
     full: Hierarchy<D>,
     bridge: Bridge,
-    /// Levels with bodies, and whether others follow.
+    /// Levels with bodies, and whether others follow. If not, more sweeps of the last one do.
     depth: usize,
     goes_on: bool,
     components: Components,
@@ -32,6 +34,16 @@ pub(super) struct Levels<const D: usize> {
 /// Boxes of half a body are the first that need to know nothing of bodies.
 fn levels_with_bodies(width: usize) -> usize {
     (width.next_power_of_two().trailing_zeros() as usize).saturating_sub(1).max(1)
+}
+
+/// A last level with few nodes, a quarter of a block, is solved well enough by so many times as many sweeps as others get.
+const LAST_SWEEPS: usize = 8;
+
+/// Whether there is little but a large body or two, which are carried on to a last level with few nodes, if there are so
+/// many blocks on the finest. Tiles are many, and beyond their own size the network without them is the better one.
+fn ends_with_few<const D: usize>(blocks: usize, bodies: usize, levels: usize) -> bool {
+    const SEVERAL: usize = 8;
+    levels > 1 && bodies < SEVERAL && 4 * blocks <= power(power(2, D), levels - 1)
 }
 
 impl<const D: usize> Levels<D> {
@@ -45,15 +57,17 @@ impl<const D: usize> Levels<D> {
             self.nets.push(Net::default());
             self.surfaces.push(Surfaces::default());
         }
-        self.depth = 1;
-        self.goes_on = false;
+        let levels = levels_with_bodies(bodies.width);
+        self.goes_on =
+            coarse_levels && !ends_with_few::<D>(system.live.as_slice().len(), self.list.len(), levels);
+        let goes_on = self.goes_on;
         let Levels { outside, nets, surfaces, filling, full, .. } = self;
         rayon::join(
             || {
-                if coarse_levels {
+                if goes_on {
                     filling.prepare(system, bodies, outside.finest(), outside.block_of());
                     let source = Filled { system, live: bodies.live, filling };
-                    full.build_from(system, bodies.live, &source, whole, levels_with_bodies(bodies.width));
+                    full.build_from(system, bodies.live, &source, whole, levels);
                 }
             },
             || {
@@ -62,9 +76,13 @@ impl<const D: usize> Levels<D> {
             },
         );
         self.nets[0].find_inverse();
-        if coarse_levels && self.full.depth() > 1 {
-            self.depth = levels_with_bodies(bodies.width).min(self.full.depth() - 1);
-            self.goes_on = true;
+        self.depth = match (coarse_levels, goes_on) {
+            (false, _) => 1,
+            (true, true) => levels.min(self.full.depth().saturating_sub(1)).max(1),
+            (true, false) => levels,
+        };
+        self.goes_on &= self.full.depth() > 1;
+        if self.depth > 1 {
             self.nets.resize_with(self.nets.len().max(self.depth), Net::default);
             self.surfaces.resize_with(self.surfaces.len().max(self.depth), Surfaces::default);
             for level in 1..self.depth {
@@ -75,6 +93,8 @@ impl<const D: usize> Levels<D> {
                 let (finer, surfaces) = self.surfaces.split_at_mut(level);
                 surfaces[0].join(&finer[level - 1], &this[0], self.list.len(), h);
             }
+        }
+        if self.goes_on {
             self.bridge.build(&self.nets[..self.depth], &self.full, system.live.as_slice());
         }
         for (net, surfaces) in self.nets[..self.depth].iter_mut().zip(&self.surfaces) {
@@ -108,9 +128,15 @@ impl<const D: usize> Levels<D> {
         &self.surfaces[0]
     }
 
+    fn sweeps_on(&self, level: usize, sweeps: usize) -> usize {
+        let is_end = !self.goes_on && level > 0 && level + 1 == self.depth;
+        if is_end { LAST_SWEEPS * sweeps } else { sweeps }
+    }
+
     /// Sets the finest `x` from the finest `b`.
     pub fn cycle(&mut self, sweeps: usize) {
         for level in 0..self.depth {
+            let sweeps = self.sweeps_on(level, sweeps);
             let (finer, this) = self.nets.split_at_mut(level);
             if let Some(finer) = finer.last() {
                 finer.restrict(&mut this[0]);
@@ -121,6 +147,7 @@ impl<const D: usize> Levels<D> {
             self.cross(sweeps);
         }
         for level in (0..self.depth).rev() {
+            let sweeps = self.sweeps_on(level, sweeps);
             let (finer, this) = self.nets.split_at_mut(level);
             sweep_up(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, level > 0);
             if let Some(finer) = finer.last_mut() {

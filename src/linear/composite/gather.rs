@@ -323,23 +323,6 @@ pub(super) fn sum(a: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
 }
 
-/// The sum of squares, and the largest value.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn measure(a: &[f64]) -> (f64, f64) {
-    let (mut squares, mut largest) = ([0.0f64; LANES], [0.0f64; LANES]);
-    let (a, rest) = a.as_chunks::<LANES>();
-    for a in a {
-        for lane in 0..LANES {
-            let size = a[lane].abs();
-            squares[lane] += size * size;
-            largest[lane] = if size > largest[lane] { size } else { largest[lane] };
-        }
-    }
-    let square = squares.iter().sum::<f64>() + rest.iter().map(|a| a * a).sum::<f64>();
-    let max = largest.iter().copied().chain(rest.iter().map(|a| a.abs())).fold(0.0, f64::max);
-    (square, max)
-}
-
 /// `r −= α q`, and `b` becomes `r`, scaled and rounded. Returns the sum of squares of `r` and its largest value.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 pub(super) fn descend(r: &mut [f64], b: &mut [f32], q: &[f64], alpha: f64, scale: f64) -> (f64, f64) {

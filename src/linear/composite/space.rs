@@ -3,7 +3,7 @@
 use crate::grid::{Field, for_each_block};
 
 use super::super::closed::Remove;
-use super::super::kernels::Size;
+use super::super::kernels::{self, Size};
 use super::super::params::{PreconditionerKind, SolveInfo};
 use super::super::space::Space;
 use super::super::stencil::grow;
@@ -50,9 +50,9 @@ fn own<'a, T>(values: &'a [T], blocks: &[Block], block: usize, colour: usize) ->
 
 impl Size {
     fn include_all(&mut self, values: &[f64]) {
-        let (square, max) = gather::measure(values);
-        self.square += square;
-        self.max = self.max.max(max);
+        let all = kernels::measure(values);
+        self.square += all.square;
+        self.max = self.max.max(all.max);
     }
 
     fn include(&mut self, value: f64) {
@@ -167,6 +167,16 @@ impl<const D: usize> Space<D> for Composite<D> {
         for ((rhs, &r), &diagonal) in shared.iter_mut().zip(&self.shared.r).zip(&ties.diagonal) {
             *rhs = if diagonal > 0.0 { r } else { *rhs };
         }
+    }
+
+    fn measure_r(&mut self) -> Size {
+        let Composite { levels, r, sizes, .. } = self;
+        let blocks = &levels.finest().blocks;
+        visit(blocks, PerBlock(sizes), &|| (), &|(), block, size| {
+            size.0[0] = Size::default();
+            (0..2).for_each(|colour| size.0[0].include_all(own(&r[colour], blocks, block, colour)));
+        });
+        self.measure()
     }
 
     fn load_x(&mut self, system: &System<'_, D>, x: &Field<f64>, shared: &[f64]) {
