@@ -174,3 +174,62 @@ impl Joined {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::block_cells;
+    use crate::math::hash_unit;
+
+    /// Cells of a block at random, with all links between them and some that are cut.
+    fn random_pattern<const D: usize>(salt: u64, share: f32) -> Option<Pattern> {
+        let random = |salt: u64, share: f32| {
+            let mut bits = masks::NONE;
+            for cell in 0..block_cells(D) {
+                bits[cell / 64] |= u64::from(hash_unit(salt * 1000 + cell as u64) < share) << (cell % 64);
+            }
+            bits
+        };
+        let nodes = random(8 * salt, share);
+        let mut linked = [masks::NONE; 6];
+        for axis in 0..D {
+            let open = random(8 * salt + 1 + axis as u64, 0.97);
+            let below = masks::beside::<D>(&nodes, axis, false, &masks::NONE);
+            linked[2 * axis] = std::array::from_fn(|word| nodes[word] & below[word] & open[word]);
+            linked[2 * axis + 1] = masks::beside::<D>(&linked[2 * axis], axis, true, &masks::NONE);
+        }
+        rows::pattern_in_rows::<D>(&nodes, &linked, 1.0, None, None)
+    }
+
+    fn words_join_as_single_links_do<const D: usize>() {
+        let mut compared = 0;
+        for salt in 0..200 {
+            let Some(pattern) = random_pattern::<D>(salt, 0.9 + 0.02 * (salt % 6) as f32) else { continue };
+            let slow = join_listed::<D>(&pattern);
+            let Some(fast) = join_rows::<D>(&pattern) else {
+                assert!(
+                    slow.list.iter().any(|aggregate| aggregate.ordinal > 0),
+                    "{D}D {salt}: given up early"
+                );
+                continue;
+            };
+            compared += 1;
+            assert_eq!((&fast.of, &fast.number), (&slow.of, &slow.number), "{D}D {salt}");
+            let of = |joined: &Joined| -> Vec<_> {
+                joined.list.iter().map(|one| (one.cell, one.ordinal, one.merged)).collect()
+            };
+            assert_eq!(of(&fast), of(&slow), "{D}D {salt}");
+        }
+        assert!(compared > 20, "only {compared} blocks hang together");
+    }
+
+    #[test]
+    fn words_join_as_single_links_do_2d() {
+        words_join_as_single_links_do::<2>();
+    }
+
+    #[test]
+    fn words_join_as_single_links_do_3d() {
+        words_join_as_single_links_do::<3>();
+    }
+}
