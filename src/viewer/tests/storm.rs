@@ -10,6 +10,8 @@ use crate::scene::Overrides;
 use crate::sim::{Model, ParamKind, ParamValue, params_table};
 
 const SCENES: [&str; 4] = ["dam_break_2d", "ball_in_circle_2d", "vortex_box_2d", "dam_break"];
+/// None of those: a picture of it was made after the storm.
+const LAST_SCENE: &str = "tilted_tank_2d";
 
 fn load(scene: &str) -> Command {
     let overrides =
@@ -86,12 +88,12 @@ fn ten_thousand_random_commands_end_in_a_running_simulation() {
         }
     }
     for worker in &workers {
-        worker.send(load(SCENES[1]));
+        worker.send(load(LAST_SCENE));
         worker.send(Command::Speed(4.0));
         worker.send(Command::Play);
     }
     for worker in &workers {
-        let snapshot = after(worker, |s| s.stage.name == SCENES[1] && s.report.frame >= 3);
+        let snapshot = after(worker, |s| s.stage.name == LAST_SCENE && s.report.frame >= 3);
         assert!(snapshot.report.liquid.volume > 0.0);
         assert_eq!(*worker.phase(), Phase::Playing);
     }
