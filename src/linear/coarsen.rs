@@ -24,15 +24,13 @@ pub(super) fn in_series(link: f32, area: f32, h: f32) -> f32 {
     if link > 0.0 && area > 0.0 { 1.0 / (1.0 / link + h / (4.0 * area)) } else { link }
 }
 
-/// Sets `coarse` to the level above `fine`, whose coefficients are in `source` and whose cells are `h` wide. It can be swept
-/// only if so asked.
+/// Sets `coarse` to the level above `fine`, whose coefficients are in `source` and whose cells are `h` wide.
 pub(super) fn coarsen<const D: usize, S: Source<D>>(
     fine: &mut Level<D>,
     source: &S,
     coarse: &mut Level<D>,
     h: f32,
     splitter: &mut Splitter,
-    for_sweeps: bool,
 ) {
     coarse.topology.cover(&fine.topology, &mut fine.transfer.parent);
     let children = &mut fine.transfer.children;
@@ -53,9 +51,7 @@ pub(super) fn coarsen<const D: usize, S: Source<D>>(
     coarse.whole = fine.whole.map(whole);
     let Level { topology, stencil, explicit, sums, .. } = &mut *coarse;
     stencil.survey(topology, &*sums, explicit, whole(fine.stencil.constant), false);
-    if for_sweeps {
-        coarse.make_ready();
-    }
+    coarse.make_ready();
     coarse.take_stock();
 }
 

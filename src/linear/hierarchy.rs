@@ -16,7 +16,6 @@ use super::source::{Finest, Source};
 use super::split::Splitter;
 use super::system::System;
 use super::topology::Topology;
-use super::transfer;
 
 /// With so few nodes left, the rest is solved exactly.
 const FEW_NODES: usize = 64;
@@ -41,16 +40,12 @@ pub(super) struct Hierarchy<const D: usize> {
     block_of: Vec<u32>,
     half_links: Vec<HalfLink>,
     largest: Vec<f32>,
-    /// The first level that is swept.
-    first_swept: usize,
 }
 
 /// What a finest level is read for.
 #[derive(Clone, Copy, PartialEq)]
 enum Purpose {
     Sweeps,
-    /// Coarser levels only.
-    Coarsening,
     /// To know about its unknowns and links.
     Survey,
 }
@@ -92,28 +87,11 @@ impl<const D: usize> Hierarchy<D> {
     /// Reads a system and builds all levels.
     pub fn build(&mut self, system: &System<'_, D>) {
         let source = Finest(system);
-        self.first_swept = 0;
         self.read(system, system.live, &source, Purpose::Sweeps, None);
         self.depth = 1;
         if !self.finish(&source, false) {
             self.add_levels(&source);
         }
-    }
-
-    /// Reads a system and builds all coarser levels, of which those from `first_swept` on can be swept. Coefficients are in
-    /// `source`, blocks in `live`; `whole` is a whole link, if known.
-    pub fn build_from<S: Source<D>>(
-        &mut self,
-        system: &System<'_, D>,
-        live: &Slots,
-        source: &S,
-        whole: Option<f32>,
-        first_swept: usize,
-    ) {
-        self.first_swept = first_swept;
-        self.read(system, live, source, Purpose::Coarsening, whole);
-        self.depth = 1;
-        self.add_levels(source);
     }
 
     /// Finds out what a system's unknowns are, and where its links are not whole; there is nothing to sweep then.
@@ -132,9 +110,6 @@ impl<const D: usize> Hierarchy<D> {
             let done = self.finish(&sums, last);
             self.levels[self.depth - 1].sums = sums;
             if done {
-                if self.depth - 1 < self.first_swept {
-                    self.levels[self.depth - 1].make_ready();
-                }
                 return;
             }
         }
@@ -148,12 +123,11 @@ impl<const D: usize> Hierarchy<D> {
         let h = (1u32 << (self.depth - 1)) as f32;
         let (fine, coarse) = self.levels[self.depth - 1..].split_at_mut(1);
         let (fine, coarse) = (&mut fine[0], &mut coarse[0]);
-        let for_sweeps = self.depth >= self.first_swept;
         if self.depth == 1 {
-            coarsen(fine, source, coarse, h, &mut self.splitter, for_sweeps);
+            coarsen(fine, source, coarse, h, &mut self.splitter);
         } else {
             let sums = std::mem::take(&mut fine.sums);
-            coarsen(fine, &sums, coarse, h, &mut self.splitter, for_sweeps);
+            coarsen(fine, &sums, coarse, h, &mut self.splitter);
             fine.sums = sums;
         }
         self.depth += 1;
@@ -215,7 +189,6 @@ impl<const D: usize> Hierarchy<D> {
                 stencil.build(topology, source, explicit, whole, true);
                 level.reserve_vectors();
             }
-            Purpose::Coarsening => stencil.survey(topology, source, explicit, whole, false),
             Purpose::Survey => stencil.survey(topology, source, explicit, whole, true),
         }
         level.take_stock();
@@ -266,38 +239,6 @@ impl<const D: usize> Hierarchy<D> {
     /// Sets the finest `x` from the finest `b` by one V-cycle.
     pub fn cycle(&mut self, sweeps: usize) {
         cycle(&mut self.levels[..self.depth], &mut self.coarsest, sweeps);
-    }
-
-    /// Levels in use.
-    pub fn depth(&self) -> usize {
-        self.depth
-    }
-
-    /// One of them.
-    pub fn level(&self, index: usize) -> &Level<D> {
-        &self.levels[index]
-    }
-
-    /// Clears the right-hand side of a level.
-    pub fn begin(&mut self, level: usize) {
-        let level = &mut self.levels[level];
-        level.b.fill([0.0; 8]);
-        level.explicit.b.fill(0.0);
-    }
-
-    /// Adds to the right-hand side of a level's node.
-    pub fn add(&mut self, level: usize, node: Node, value: f32) {
-        transfer::add(&mut self.levels[level], node, value);
-    }
-
-    /// A level's `x` from its `b`, by one V-cycle.
-    pub fn cycle_from(&mut self, level: usize, sweeps: usize) {
-        cycle(&mut self.levels[level..self.depth], &mut self.coarsest, sweeps);
-    }
-
-    /// The value of a level's node.
-    pub fn value(&self, level: usize, node: Node) -> f32 {
-        transfer::value(&self.levels[level], node)
     }
 
     /// Sets the finest `x` to component numbers; see [`closed::label`].

@@ -37,18 +37,6 @@ impl Transfer {
         }
     }
 
-    /// Whether a cell's parent is the coarse cell that covers it.
-    pub fn follows_rule<const D: usize>(&self, cell: Node) -> bool {
-        let half = block_cells(D) / 2;
-        match cell.place() {
-            Place::Cell { colour, index } => {
-                let (block, place) = (index / half, index % half);
-                self.mask::<D>(block, colour).is_none_or(|mask| mask[place / 8][place % 8] != 0.0)
-            }
-            Place::Explicit(_) => false,
-        }
-    }
-
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         (self.parent.capacity() + self.keep_at.capacity()) * 4

@@ -5,9 +5,7 @@ use std::time::Instant;
 
 use crate::geometry::{Label, Settled};
 use crate::grid::{CHUNKS, Field, Slots, block_cells};
-use crate::linear::{
-    Bodies, Fluids, Materials, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System,
-};
+use crate::linear::{Bodies, Materials, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System};
 use crate::liquid::FaceMask;
 use crate::math::Real;
 use crate::regions::Tiling;
@@ -117,7 +115,7 @@ impl<const D: usize> Projection<D> {
 
     /// What moved as a whole in that system.
     pub fn bodies(&self) -> Option<Bodies<'_>> {
-        self.tiling.as_ref().map(|tiling| tiling.bodies(&self.live, fluids(&self.gas, self.air_mass)))
+        self.tiling.as_ref().map(|tiling| tiling.bodies(WHOLE))
     }
 
     /// Whether the last projection found a pressure for a cell.
@@ -257,6 +255,9 @@ pub fn project<const D: usize>(
     }
 }
 
+/// The link between two cells of liquid.
+const WHOLE: f32 = 1.0;
+
 /// Solves the assembled system.
 fn solve<const D: usize>(
     problem: &Problem<'_, D>,
@@ -270,17 +271,8 @@ fn solve<const D: usize>(
     let materials = materials(&projection.gas, projection.air_mass);
     let system =
         System { blocks: problem.blocks, live: outside, link, ground, ground_area, shared, materials };
-    let fluids = fluids(&projection.gas, projection.air_mass);
-    let bodies = tiling.map(|tiling| tiling.bodies(&projection.live, fluids));
+    let bodies = tiling.map(|tiling| tiling.bodies(WHOLE));
     projection.solver.solve(&system, bodies.as_ref(), rhs, q, shared_rhs, shared_q, params, stop)
-}
-
-/// What tiles are made of.
-fn fluids(gas: &Field<bool>, air_mass: f32) -> Fluids<'_> {
-    match air_mass > 0.0 {
-        true => Fluids { second: Some(gas), whole: [1.0, 1.0 / air_mass] },
-        false => Fluids { second: None, whole: [1.0; 2] },
-    }
 }
 
 /// What the solver is told of the two fluids, if their densities differ so much that it must keep them apart. Where they

@@ -50,14 +50,22 @@ impl<const D: usize> Tiling<D> {
 
     /// Corrects a right-hand side that was computed from rounded velocities at the tiles' surfaces to what the fields say.
     pub fn refine(&self, blocks: &Blocks<D>, velocity: &[Field<f32>; D], rhs: &mut Field<f64>) {
-        for (tile, body) in self.tiles.iter().zip(&self.bodies) {
+        // A cell may lie beside several tiles: errors are found side by side, and added one after the other.
+        let mut errors = vec![0.0; self.faces.len()];
+        let out = Scatter::new(&mut errors);
+        self.tiles.par_iter().zip(&self.bodies).for_each(|(tile, body)| {
             for axis in 0..D {
-                for face in &self.faces[body.faces[axis] as usize..body.faces[axis + 1] as usize] {
+                for index in body.faces[axis] as usize..body.faces[axis + 1] as usize {
+                    let face = &self.faces[index];
                     let rounded = f64::from(velocity[axis][place_of(blocks, face, axis)]);
                     let error = rounded - exact_at::<D>(tile, axis, face);
-                    rhs[face.cell as usize] += if face.ahead { error } else { -error };
+                    // SAFETY: every face is that of one tile.
+                    unsafe { out.put(index, if face.ahead { error } else { -error }) };
                 }
             }
+        });
+        for (face, error) in self.faces.iter().zip(errors) {
+            rhs[face.cell as usize] += error;
         }
     }
 

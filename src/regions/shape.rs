@@ -26,13 +26,9 @@ pub(super) struct Faces {
     pub list: [Vec<BodyFace>; 3],
 }
 
-fn include(gram: &mut [[f64; 4]; 4], offset: [f64; 3]) {
-    let row = [1.0, offset[0], offset[1], offset[2]];
-    for k in 0..4 {
-        for l in 0..4 {
-            gram[k][l] += row[k] * row[l];
-        }
-    }
+/// Twice an offset so many cells further along x.
+fn along(twice: [i32; 3], x: usize) -> [i32; 3] {
+    [twice[0] + 2 * x as i32, twice[1], twice[2]]
 }
 
 /// Includes the faces at `offset` and further along x, where the bits of a row say so.
@@ -76,14 +72,19 @@ impl<const D: usize> Around<'_, D> {
         self.pieces.iter().find(|piece| piece.slot == slot).map_or(masks::NONE, |piece| piece.bits)
     }
 
-    /// Twice the offset of the centre of a cell's low face across an axis from the origin.
-    fn twice(&self, slot: usize, local: usize, axis: usize) -> [i32; 3] {
-        let (first, at) = (self.blocks.first_cell(slot), unflatten::<D>(local, SIDE));
-        let mut twice = [0; 3];
-        for k in 0..D {
-            twice[k] = 2 * (first[k] + at[k] as i32 - self.origin[k]) + (k != axis) as i32;
-        }
-        twice
+    /// Rows with cells: number, bits, and twice the offset of the low face across an axis of the row's first cell from the
+    /// origin.
+    fn rows(&self, slot: usize, axis: usize, cells: &Bits) -> impl Iterator<Item = (usize, u8, [i32; 3])> {
+        let (first, origin, cells) = (self.blocks.first_cell(slot), self.origin, *cells);
+        let bits = move |row: usize| (row, masks::row(&cells, row));
+        (0..block_cells(D) / SIDE).map(bits).filter(|(_, bits)| *bits != 0).map(move |(row, bits)| {
+            let at = unflatten::<D>(row * SIDE, SIDE);
+            let mut twice = [0; 3];
+            for k in 0..D {
+                twice[k] = 2 * (first[k] + at[k] as i32 - origin[k]) + (k != axis) as i32;
+            }
+            (row, bits, twice)
+        })
     }
 
     /// Counts the faces.
@@ -96,33 +97,35 @@ impl<const D: usize> Around<'_, D> {
                 let low = masks::beside::<D>(&piece.bits, axis, false, &self.bits(below));
                 let high = masks::beside::<D>(&piece.bits, axis, true, &self.bits(above));
                 let stride = power(SIDE, axis);
-                for row in 0..block_cells(D) / SIDE {
-                    let bits = masks::row(&piece.bits, row);
-                    let offset = self.twice(slot, row * SIDE, axis).map(|t| 0.5 * t as f64);
-                    include_row(&mut faces.all[axis], bits, offset);
+                for (_, bits, twice) in self.rows(slot, axis, &piece.bits) {
+                    include_row(&mut faces.all[axis], bits, twice.map(|t| 0.5 * t as f64));
                 }
                 let only =
                     |beside: &Bits| -> Bits { std::array::from_fn(|word| piece.bits[word] & !beside[word]) };
-                for local in masks::each(&only(&low)) {
-                    let twice = self.twice(slot, local, axis);
-                    include(&mut faces.surface[axis], twice.map(|t| 0.5 * t as f64));
-                    let (owner, cell) = match local / stride % SIDE {
-                        0 => (below, local + (SIDE - 1) * stride),
-                        _ => (piece.slot, local - stride),
-                    };
-                    faces.list[axis].push(face::<D>(owner, cell, twice, true));
+                for (row, bits, twice) in self.rows(slot, axis, &only(&low)) {
+                    include_row(&mut faces.surface[axis], bits, twice.map(|t| 0.5 * t as f64));
+                    for x in masks::each_in(u64::from(bits)) {
+                        let local = row * SIDE + x;
+                        let (owner, cell) = match local / stride % SIDE {
+                            0 => (below, local + (SIDE - 1) * stride),
+                            _ => (piece.slot, local - stride),
+                        };
+                        faces.list[axis].push(face::<D>(owner, cell, along(twice, x), true));
+                    }
                 }
-                for local in masks::each(&only(&high)) {
-                    let mut twice = self.twice(slot, local, axis);
+                for (row, bits, mut twice) in self.rows(slot, axis, &only(&high)) {
                     twice[axis] += 2;
                     let offset = twice.map(|t| 0.5 * t as f64);
-                    include(&mut faces.all[axis], offset);
-                    include(&mut faces.surface[axis], offset);
-                    let (owner, cell) = match local / stride % SIDE {
-                        last if last == SIDE - 1 => (above, local - (SIDE - 1) * stride),
-                        _ => (piece.slot, local + stride),
-                    };
-                    faces.list[axis].push(face::<D>(owner, cell, twice, false));
+                    include_row(&mut faces.all[axis], bits, offset);
+                    include_row(&mut faces.surface[axis], bits, offset);
+                    for x in masks::each_in(u64::from(bits)) {
+                        let local = row * SIDE + x;
+                        let (owner, cell) = match local / stride % SIDE {
+                            last if last == SIDE - 1 => (above, local - (SIDE - 1) * stride),
+                            _ => (piece.slot, local + stride),
+                        };
+                        faces.list[axis].push(face::<D>(owner, cell, along(twice, x), false));
+                    }
                 }
             }
         }

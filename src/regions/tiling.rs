@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::geometry::{Boundary, Label};
 use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, CellSet, Field, Slots};
-use crate::linear::{Bodies, Body, BodyFace, Fluids, Moments};
+use crate::linear::{Bodies, Body, BodyFace, Moments};
 
 use super::bands::Bands;
 use super::boxes::{TileSize, boxes};
@@ -82,7 +82,6 @@ pub struct Tiling<const D: usize> {
     pub(super) faces: Vec<BodyFace>,
     /// How boxes without any cell missing answer, by their size in blocks.
     whole: HashMap<i32, Answer>,
-    width: usize,
 }
 
 /// Marks the ids of tiles that lie in no box.
@@ -99,7 +98,6 @@ impl<const D: usize> Tiling<D> {
             bodies: Vec::new(),
             faces: Vec::new(),
             whole: HashMap::new(),
-            width: 0,
         }
     }
 
@@ -111,7 +109,6 @@ impl<const D: usize> Tiling<D> {
         self.faces.clear();
         self.inside.resize(blocks.slot_count());
         self.inside.as_mut_slice().fill(masks::NONE);
-        self.width = 0;
     }
 
     /// Lays out tiles in the deep interior of the labelled liquid.
@@ -183,8 +180,6 @@ impl<const D: usize> Tiling<D> {
                     NO_BOX | boxless
                 }
             };
-            let width = (0..D).map(|k| tile.high[k] - tile.low[k] + 1).max().unwrap_or(0);
-            self.width = self.width.max(width as usize);
             tile.pieces = self.pieces.len()..self.pieces.len() + pieces.len();
             for piece in &pieces {
                 let inside = &mut self.inside[piece.slot as usize];
@@ -207,10 +202,9 @@ impl<const D: usize> Tiling<D> {
         self.pieces.iter().for_each(|piece| each(piece.slot as usize, &piece.bits));
     }
 
-    /// The tiles as bodies, of which `live` are all blocks and `fluids` what they are made of.
-    pub fn bodies<'a>(&'a self, live: &'a Slots, fluids: Fluids<'a>) -> Bodies<'a> {
-        let Tiling { inside, bodies, faces, width, .. } = self;
-        Bodies { inside, list: bodies, faces, width: *width, live, fluids }
+    /// The tiles as bodies; `whole` is a whole link of the liquid around them.
+    pub fn bodies(&self, whole: f32) -> Bodies<'_> {
+        Bodies { list: &self.bodies, faces: &self.faces, whole }
     }
 
     /// How many cells lie in tiles.

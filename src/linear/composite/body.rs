@@ -1,7 +1,5 @@
 //! Bodies as a solve sees them.
 
-use crate::grid::{Field, Slots};
-
 /// One number per axis and affine basis function (1, x, y, z): the forces on a body, or its velocity field. In 2D the last
 /// axis and the last function are unused.
 pub type Moments = [[f64; 4]; 3];
@@ -154,43 +152,12 @@ pub struct Body {
 /// All bodies of a system.
 #[derive(Clone, Copy)]
 pub struct Bodies<'a> {
-    /// Per slot: the cells inside bodies, a bit each, in natural order.
-    pub inside: &'a Field<[u64; 8]>,
     /// The bodies.
     pub list: &'a [Body],
     /// Their faces.
     pub faces: &'a [BodyFace],
-    /// Width of the largest body, in cells: decides how many levels know bodies.
-    pub width: usize,
-    /// Blocks that hold an unknown or part of a body: those of the system are among them, in the same order.
-    pub live: &'a Slots,
-    /// What bodies are made of.
-    pub fluids: Fluids<'a>,
-}
-
-/// The fluids of a system.
-#[derive(Clone, Copy)]
-pub struct Fluids<'a> {
-    /// Which cells are of the second one, if there are two.
-    pub second: Option<&'a Field<bool>>,
-    /// A whole link inside each.
-    pub whole: [f32; 2],
-}
-
-impl Fluids<'_> {
-    /// The fluid of a cell, 0 or 1.
-    #[inline]
-    pub(super) fn of(&self, slot: usize, local: usize) -> usize {
-        self.second.is_some_and(|second| second.block(slot)[local]) as usize
-    }
-
-    /// Whether all cells of a block are of the same fluid.
-    pub(super) fn is_one(&self, slot: usize) -> bool {
-        self.second.is_none_or(|second| {
-            let cells = second.block(slot);
-            cells.iter().all(|&cell| cell == cells[0])
-        })
-    }
+    /// A whole link of the network around them, if that is of one material.
+    pub whole: f32,
 }
 
 #[cfg(test)]

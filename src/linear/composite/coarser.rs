@@ -339,21 +339,6 @@ fn parents_of<const D: usize>(
     (0..power(2, D)).map(of_part).collect()
 }
 
-/// For each coarse node one that it was made of.
-fn members_of(parents: &[[Vec<u16>; 2]], counts: [usize; 2]) -> [Vec<(u8, u8, u16)>; 2] {
-    let mut member = vec![(u8::MAX, 0, 0); counts[0] + counts[1] + 1];
-    for (part, parents) in parents.iter().enumerate().rev() {
-        for (colour, parents) in parents.iter().enumerate().rev() {
-            for (node, &parent) in parents.iter().enumerate().rev() {
-                member[parent as usize] = (part as u8, colour as u8, node as u16);
-            }
-        }
-    }
-    member.pop();
-    let black = member.split_off(counts[0]);
-    [member, black]
-}
-
 fn coarse_pattern<const D: usize>(fine: &Net<D>, below: &Below, whole: f32) -> Pattern {
     coarse_in_rows::<D>(fine, below, whole).unwrap_or_else(|| coarse_listed::<D>(fine, below, whole))
 }
@@ -404,7 +389,6 @@ fn coarse_in_rows<const D: usize>(fine: &Net<D>, below: &Below, whole: f32) -> O
     let mut coarse =
         rows::pattern_in_rows::<D>(&nodes, &linked, whole, Some(&link), Some(&|cell| traits[cell]))?;
     coarse.parents = parents_of::<D>(fine, below, &parent_of, 2 * half);
-    coarse.member = members_of(&coarse.parents, [half, half]);
     Some(coarse)
 }
 
@@ -459,6 +443,5 @@ fn coarse_listed<const D: usize>(fine: &Net<D>, below: &Below, whole: f32) -> Pa
     }
     let mut coarse = draft.finish(whole);
     coarse.parents = parents_of::<D>(fine, below, &parent_of, total);
-    coarse.member = members_of(&coarse.parents, counts);
     coarse
 }

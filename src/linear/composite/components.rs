@@ -89,6 +89,11 @@ impl Components {
         }
     }
 
+    /// Whether a node, red ones counted first and shared ones last, is the first one of a component without ground.
+    pub fn is_first_of_closed(&self, node: usize) -> bool {
+        self.number[node] > 0
+    }
+
     /// Numbers of all nodes of the finest of some networks that hang on no ground, and of its shared nodes (0 where there
     /// is one), by the components of the last. Nodes that are a component of their own on a level in between get the next
     /// numbers.

@@ -1,18 +1,16 @@
-//! The V-cycle over levels with bodies, on top of the coarse levels of the network without.
-
-use crate::math::power;
+//! The V-cycle over levels with bodies.
 
 use super::super::hierarchy::Hierarchy;
 use super::super::params::SolveInfo;
 use super::super::system::System;
 use super::body::{Bodies, Body};
-use super::bridge::Bridge;
 use super::coarser::coarsen;
 use super::components::{Components, Labels, closed_nodes};
-use super::filled::{Filled, Filling};
 use super::finest;
+use super::last::Last;
 use super::net::Net;
-use super::surfaces::{Rough, Surfaces};
+use super::shape::Rough;
+use super::surfaces::Surfaces;
 
 /// The levels of a system with bodies.
 #[derive(Clone, Debug, Default)]
@@ -22,85 +20,73 @@ pub(super) struct Levels<const D: usize> {
     outside: Hierarchy<D>,
     nets: Vec<Net<D>>,
     surfaces: Vec<Surfaces>,
-    filling: Filling,
-    full: Hierarchy<D>,
-    bridge: Bridge,
-    /// Levels with bodies, and whether others follow. If not, more sweeps of the last one do.
+    /// Levels in use.
     depth: usize,
-    goes_on: bool,
+    last: Last,
     components: Components,
 }
 
-/// Boxes of half a body are the first that need to know nothing of bodies.
-fn levels_with_bodies(width: usize) -> usize {
-    (width.next_power_of_two().trailing_zeros() as usize).saturating_sub(1).max(1)
-}
-
-/// A last level with few nodes, a quarter of a block, is solved well enough by so many times as many sweeps as others get.
+const MAX_LEVELS: usize = 24;
+/// With so few nodes linked to others, the rest is solved exactly.
+const FEW_NODES: usize = 128;
+/// A step that keeps more than this share of them has met its end, and its level is solved exactly if it has no more than
+/// so many.
+const KEPT: f64 = 0.8;
+const MOST_NODES: usize = 384;
+/// Otherwise so many times as many sweeps as others get must do.
 const LAST_SWEEPS: usize = 8;
-
-/// Whether there is little but a large body or two, which are carried on to a last level with few nodes, if there are so
-/// many blocks on the finest. Tiles are many, and beyond their own size the network without them is the better one.
-fn ends_with_few<const D: usize>(blocks: usize, bodies: usize, levels: usize) -> bool {
-    const SEVERAL: usize = 8;
-    levels > 1 && bodies < SEVERAL && 4 * blocks <= power(power(2, D), levels - 1)
-}
 
 impl<const D: usize> Levels<D> {
     /// Reads a system with bodies.
     pub fn build(&mut self, system: &System<'_, D>, bodies: &Bodies<'_>, coarse_levels: bool) {
         self.list.clear();
         self.list.extend_from_slice(bodies.list);
-        let whole = if system.materials.is_none() { Some(bodies.fluids.whole[0]) } else { None };
+        let whole = system.materials.is_none().then_some(bodies.whole);
         self.outside.survey(system, whole);
-        if self.nets.is_empty() {
-            self.nets.push(Net::default());
-            self.surfaces.push(Surfaces::default());
-        }
-        let levels = levels_with_bodies(bodies.width);
-        self.goes_on =
-            coarse_levels && !ends_with_few::<D>(system.live.as_slice().len(), self.list.len(), levels);
-        let goes_on = self.goes_on;
-        let Levels { outside, nets, surfaces, filling, full, .. } = self;
-        rayon::join(
-            || {
-                if goes_on {
-                    filling.prepare(system, bodies, outside.finest(), outside.block_of());
-                    let source = Filled { system, live: bodies.live, filling };
-                    full.build_from(system, bodies.live, &source, whole, levels);
-                }
-            },
-            || {
-                finest::read(&mut nets[0], system, outside.finest(), outside.block_of());
-                surfaces[0].read(bodies, outside.block_of(), &nets[0]);
-            },
-        );
+        self.reserve(1);
+        finest::read(&mut self.nets[0], system, self.outside.finest(), self.outside.block_of());
+        self.surfaces[0].read(bodies, self.outside.block_of(), &self.nets[0]);
         self.nets[0].find_inverse();
-        self.depth = match (coarse_levels, goes_on) {
-            (false, _) => 1,
-            (true, true) => levels.min(self.full.depth().saturating_sub(1)).max(1),
-            (true, false) => levels,
-        };
-        self.goes_on &= self.full.depth() > 1;
-        if self.depth > 1 {
-            self.nets.resize_with(self.nets.len().max(self.depth), Net::default);
-            self.surfaces.resize_with(self.surfaces.len().max(self.depth), Surfaces::default);
-            for level in 1..self.depth {
-                let h = (1u32 << (level - 1)) as f32;
-                let (finer, this) = self.nets.split_at_mut(level);
-                coarsen(&mut finer[level - 1], &mut this[0], h);
-                this[0].find_inverse();
-                let (finer, surfaces) = self.surfaces.split_at_mut(level);
-                surfaces[0].join(&finer[level - 1], &this[0], self.list.len(), h);
-            }
-        }
-        if self.goes_on {
-            self.bridge.build(&self.nets[..self.depth], &self.full, system.live.as_slice());
+        self.depth = 1;
+        if coarse_levels {
+            self.add_levels();
         }
         for (net, surfaces) in self.nets[..self.depth].iter_mut().zip(&self.surfaces) {
             surfaces.prepare(&self.list, net);
         }
-        self.components.find(&self.nets[self.depth - 1]);
+        let (net, surfaces) = (&self.nets[self.depth - 1], &self.surfaces[self.depth - 1]);
+        self.components.find(net);
+        self.last.clear();
+        if coarse_levels && net.linked() <= MOST_NODES {
+            self.last.build(net, surfaces, &self.list, &self.components);
+        }
+    }
+
+    /// Makes room for so many levels.
+    fn reserve(&mut self, levels: usize) {
+        self.nets.resize_with(self.nets.len().max(levels), Net::default);
+        self.surfaces.resize_with(self.surfaces.len().max(levels), Surfaces::default);
+    }
+
+    /// Builds coarser levels until few nodes are left.
+    fn add_levels(&mut self) {
+        let mut nodes = self.nets[0].linked();
+        while nodes > FEW_NODES && self.depth < MAX_LEVELS {
+            let level = self.depth;
+            self.reserve(level + 1);
+            let h = (1u32 << (level - 1)) as f32;
+            let (finer, this) = self.nets.split_at_mut(level);
+            coarsen(&mut finer[level - 1], &mut this[0], h);
+            this[0].find_inverse();
+            let (finer, surfaces) = self.surfaces.split_at_mut(level);
+            surfaces[0].join(&finer[level - 1], &this[0], h);
+            self.depth += 1;
+            let left = this[0].linked();
+            if left as f64 > KEPT * nodes as f64 {
+                break;
+            }
+            nodes = left;
+        }
     }
 
     /// The system's own network.
@@ -128,53 +114,28 @@ impl<const D: usize> Levels<D> {
         &self.surfaces[0]
     }
 
-    fn sweeps_on(&self, level: usize, sweeps: usize) -> usize {
-        let is_end = !self.goes_on && level > 0 && level + 1 == self.depth;
-        if is_end { LAST_SWEEPS * sweeps } else { sweeps }
-    }
-
     /// Sets the finest `x` from the finest `b`.
     pub fn cycle(&mut self, sweeps: usize) {
         for level in 0..self.depth {
-            let sweeps = self.sweeps_on(level, sweeps);
             let (finer, this) = self.nets.split_at_mut(level);
             if let Some(finer) = finer.last() {
                 finer.restrict(&mut this[0]);
             }
-            sweep_down(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, level > 0);
-        }
-        if self.goes_on {
-            self.cross(sweeps);
-        }
-        for level in (0..self.depth).rev() {
-            let sweeps = self.sweeps_on(level, sweeps);
-            let (finer, this) = self.nets.split_at_mut(level);
-            sweep_up(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, level > 0);
-            if let Some(finer) = finer.last_mut() {
-                finer.prolong(&this[0]);
+            if level + 1 < self.depth {
+                sweep_down(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, level > 0);
             }
         }
-    }
-
-    /// Corrects the last level with bodies by the levels without.
-    fn cross(&mut self, sweeps: usize) {
-        let Levels { nets, full, bridge, depth, .. } = self;
-        let last = &mut nets[*depth - 1];
-        full.begin(*depth);
-        last.each_residual(|colour, node, residual| {
-            full.add(*depth, bridge.parent[colour][node], residual);
-        });
-        for (shared, &parent) in bridge.shared.iter().enumerate() {
-            full.add(*depth, parent, last.ties.residual(shared, [&last.x[0], &last.x[1]]));
+        let end = self.depth - 1;
+        let (net, surfaces) = (&mut self.nets[end], &mut self.surfaces[end]);
+        if !self.last.solve(net) {
+            let sweeps = if end > 0 { LAST_SWEEPS * sweeps } else { sweeps };
+            sweep_down(surfaces, &self.list, net, sweeps, end > 0);
+            sweep_up(surfaces, &self.list, net, sweeps, end > 0);
         }
-        full.cycle_from(*depth, sweeps);
-        for colour in 0..2 {
-            for (x, &parent) in last.x[colour].iter_mut().zip(&bridge.parent[colour]) {
-                *x += full.value(*depth, parent);
-            }
-        }
-        for (x, &parent) in last.ties.x.iter_mut().zip(&bridge.shared) {
-            *x += full.value(*depth, parent);
+        for level in (0..end).rev() {
+            let (finer, coarser) = self.nets.split_at_mut(level + 1);
+            finer[level].prolong(&coarser[0]);
+            sweep_up(&mut self.surfaces[level], &self.list, &mut finer[level], sweeps, level > 0);
         }
     }
 
@@ -186,13 +147,9 @@ impl<const D: usize> Levels<D> {
     /// Reports sizes.
     pub fn describe(&self, info: &mut SolveInfo) {
         let nets = &self.nets[..self.depth];
-        let own = nets.iter().map(|net| net.size() + net.ties.x.len());
-        let beyond = if self.goes_on { self.depth..self.full.depth() } else { 0..0 };
-        let sizes = own.chain(beyond.map(|level| self.full.level(level).nodes));
-        info.level_count = 0;
-        for (nodes, size) in info.levels.iter_mut().zip(sizes) {
-            *nodes = size;
-            info.level_count += 1;
+        info.level_count = self.depth;
+        for (nodes, net) in info.levels.iter_mut().zip(nets) {
+            *nodes = net.size() + net.ties.x.len();
         }
         info.closed_components = self.components.count + closed_nodes(nets);
     }
@@ -202,9 +159,7 @@ impl<const D: usize> Levels<D> {
         self.outside.bytes()
             + self.nets.iter().map(Net::bytes).sum::<usize>()
             + self.surfaces.iter().map(Surfaces::bytes).sum::<usize>()
-            + self.filling.bytes()
-            + self.full.bytes()
-            + self.bridge.bytes()
+            + self.last.bytes()
             + self.components.bytes()
     }
 }

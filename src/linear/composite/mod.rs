@@ -6,33 +6,31 @@
 //! * [`Body`], [`BodyFace`], [`Response`]: what a solve is told about bodies.
 //! * `net`, `pattern`, `visit`, `gather`, `ties`: a network stored without gaps. Between tiles there are sheets of cells: blocks of
 //!   their own shape, most of them alike. `rows`: blocks that are nearly full are swept as they are without bodies.
-//! * `finest`, `join`, `coarser`: networks of the levels; `surfaces`: where bodies touch them.
-//! * `filled`: the network as it would be without bodies; its coarse levels know what the deep interior is like.
-//! * `bridge`: from the coarsest level that knows bodies to the levels of that network.
+//! * `finest`, `join`, `coarser`: networks of the levels; `surfaces`, `shape`: where bodies touch them, and how they ask the nodes there.
 //! * `saddle`: the indefinite form, where the bodies' velocities are unknowns too: a reference.
-//! * `cycle`: the preconditioner. Levels whose cells are smaller than half a body carry bodies; deeper ones do not.
+//! * `cycle`: the preconditioner, down to a level that `last` solves exactly.
 //! * `space`: the vectors of a solve.
 
 mod assemble;
 mod body;
-mod bridge;
 mod coarser;
 mod components;
 mod cycle;
-mod filled;
 mod finest;
 mod gather;
 mod join;
+mod last;
 mod net;
 mod pattern;
 mod rows;
 mod saddle;
+mod shape;
 mod space;
 mod surfaces;
 mod ties;
 mod visit;
 
 pub use assemble::assemble_with_bodies;
-pub use body::{Bodies, Body, BodyFace, Fluids, Moments, Response};
+pub use body::{Bodies, Body, BodyFace, Moments, Response};
 pub(super) use saddle::minimal_residuals;
 pub(super) use space::Composite;

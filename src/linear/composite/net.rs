@@ -1,5 +1,7 @@
 //! A network stored without gaps: its blocks have as many entries as they have nodes, or keep all their cells if most are.
 
+use rayon::prelude::*;
+
 use crate::math::flatten;
 
 use super::super::kernels;
@@ -76,6 +78,32 @@ impl<const D: usize> Net<D> {
     /// How many nodes there are.
     pub fn size(&self) -> usize {
         self.blocks.iter().rev().skip(1).map(|block| self.patterns[block.pattern as usize].nodes()).sum()
+    }
+
+    /// Whether each node is linked to any other.
+    pub fn is_linked(&self) -> Colours<bool> {
+        let mut linked = self.counts().map(|count| vec![false; count]);
+        for block in 1..self.blocks.len() - 1 {
+            for (colour, linked) in linked.iter_mut().enumerate() {
+                linked[self.range(block, colour)].copy_from_slice(&self.pattern(block).linked(colour));
+            }
+        }
+        for tie in self.ties.list() {
+            linked[tie.node.0 as usize][tie.node.1 as usize] = true;
+        }
+        linked
+    }
+
+    /// How many nodes are.
+    pub fn linked(&self) -> usize {
+        let in_pattern = |pattern: &Pattern| {
+            [0, 1].map(|colour| pattern.linked(colour).into_iter().filter(|&linked| linked).count())
+        };
+        let counts: Vec<[usize; 2]> = self.patterns.par_iter().with_min_len(64).map(in_pattern).collect();
+        let blocks = &self.blocks[..self.blocks.len().saturating_sub(1)];
+        let cells: usize =
+            blocks.iter().map(|block| counts[block.pattern as usize].iter().sum::<usize>()).sum();
+        cells + self.ties.x.len()
     }
 
     /// How many places for nodes of each colour.
@@ -171,10 +199,9 @@ impl<const D: usize> Net<D> {
         let Net { blocks, touched, b, heeded, .. } = self;
         visit(blocks, both(heeded), &|| (), &|(), block, (red, black)| {
             if touched[block] {
-                for (colour, rhs) in [red.0, black.0].into_iter().enumerate() {
-                    rhs.copy_from_slice(&b[colour][range(blocks, block, colour)]);
-                    surfaces.hand_out::<f32>(block, colour, rhs, -1.0);
-                }
+                red.0.copy_from_slice(&b[0][range(blocks, block, 0)]);
+                black.0.copy_from_slice(&b[1][range(blocks, block, 1)]);
+                surfaces.hand_out::<f32>(block, [red.0, black.0], -1.0);
             }
         });
     }
@@ -376,21 +403,6 @@ impl<const D: usize> Net<D> {
             });
         }
         ties.start_from_zero();
-    }
-
-    /// Residuals of all nodes, by block and node: `each(colour, node, residual)`. On one thread.
-    pub fn each_residual(&self, mut each: impl FnMut(usize, usize, f32)) {
-        let mut desk = Desk::new::<D>(self.room);
-        for block in 1..self.blocks.len() - 1 {
-            for colour in 0..2 {
-                let start = self.blocks[block].nodes[colour] as usize;
-                let residual = self.residual(&mut desk, block, colour);
-                residual
-                    .iter()
-                    .enumerate()
-                    .for_each(|(node, &residual)| each(colour, start + node, residual));
-            }
-        }
     }
 
     /// `x·b`.

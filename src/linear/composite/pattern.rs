@@ -124,8 +124,6 @@ pub(super) struct Pattern {
     /// On a coarse level: for each part of the block, the parents of that finer block's nodes, red nodes of this block
     /// counted first and black ones after them; one more than the last where there is none.
     pub parents: Vec<[Vec<u16>; 2]>,
-    /// On a coarse level, per node: the part of the block, colour and index of a node it was made of.
-    pub member: [Vec<(u8, u8, u16)>; 2],
 }
 
 /// Nodes joined into those of the next coarser level, inside one block.
@@ -289,6 +287,16 @@ impl Pattern {
         }
     }
 
+    /// Whether each node of a colour has a link to another that is not a shared one.
+    pub fn linked(&self, colour: usize) -> Vec<bool> {
+        let mut linked = vec![false; self.count(colour)];
+        for direction in 0..DIRECTIONS {
+            self.each_first(colour, direction, 0.0, |node, _, _| linked[node] = true);
+        }
+        self.each_further(colour, |node, _, _| linked[node] = true);
+        linked
+    }
+
     /// Whether there is a node in a place.
     #[inline]
     pub fn has_node(&self, colour: usize, node: usize) -> bool {
@@ -369,6 +377,5 @@ impl Pattern {
             + self.joined.of.iter().map(|of| of.capacity() * 2).sum::<usize>()
             + self.joined.list.capacity() * size_of::<Aggregate>()
             + self.parents.iter().flatten().map(|parents| parents.capacity() * 2).sum::<usize>()
-            + self.member.iter().map(|member| member.capacity() * 4).sum::<usize>()
     }
 }

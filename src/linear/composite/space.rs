@@ -14,7 +14,7 @@ use super::cycle::Levels;
 use super::gather::{self, Factor, Workspace};
 use super::net::{Colours, Net};
 use super::rows::{self, Halo};
-use super::surfaces::{Exact, Widened};
+use super::shape::{Exact, Widened};
 use super::visit::{Block, Nodes, PerBlock, both, range, visit};
 
 /// A system with bodies and the vectors of its solve.
@@ -376,8 +376,8 @@ fn multiply<T: Factor, const D: usize>(
     let parts = (red, black, PerBlock(partial));
     let desk = || (Workspace::<T>::new(net.room), Halo::new(D));
     visit(blocks, parts, &desk, &|(values, halo), block, (red, black, sum)| {
-        sum.0[0] = 0.0;
-        for (colour, q) in [red.0, black.0].into_iter().enumerate() {
+        let mut q = [red.0, black.0];
+        for (colour, q) in q.iter_mut().enumerate() {
             let half = &net.pattern(block).half[colour];
             let here = own(&p[colour], blocks, block, colour);
             if blocks[block].in_rows {
@@ -387,7 +387,11 @@ fn multiply<T: Factor, const D: usize>(
                 values.load(&p[1 - colour], blocks, block, colour, &net.beyond[colour]);
                 gather::product(q, here, half, values, whole);
             }
-            surfaces.hand_out::<f64>(block, colour, q, 1.0);
+        }
+        surfaces.hand_out::<f64>(block, q.each_mut().map(|q| &mut **q), 1.0);
+        sum.0[0] = 0.0;
+        for (colour, q) in q.iter_mut().enumerate() {
+            let here = own(&p[colour], blocks, block, colour);
             for tie in net.ties.of(colour, block) {
                 let node = (tie.node.1 - blocks[block].nodes[colour]) as usize;
                 q[node] += f64::from(tie.link) * (here[node].into() - shared_p[tie.shared as usize].into());

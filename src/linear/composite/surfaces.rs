@@ -4,9 +4,8 @@
 //! of its nodes, their number of faces and the first moments of these, depends on how they lie in the block: patches of
 //! blocks with the same pattern share it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 
 use crate::grid::{Scatter, block_cells, masks};
@@ -15,34 +14,8 @@ use crate::math::unflatten;
 use super::body::{Bodies, Body, BodyFace, Moments};
 use super::net::Net;
 use super::pattern::colour_of;
-use super::visit::{Nodes, visit};
-
-/// The nodes of a patch, by colour, with the number of their faces and twice the first moments of their cells' centres
-/// from the block's corner.
-#[derive(Clone, Debug, Default)]
-struct Shape {
-    nodes: [Vec<u16>; 2],
-    /// All first weights, then all second ones, and so on.
-    weights: [Vec<f32>; 2],
-}
-
-impl Shape {
-    fn new(nodes: &[Vec<(u16, [f32; 4])>; 2]) -> Shape {
-        Shape {
-            nodes: [0, 1].map(|colour: usize| nodes[colour].iter().map(|(node, _)| *node).collect()),
-            weights: [0, 1].map(|colour: usize| {
-                (0..4).flat_map(|k| nodes[colour].iter().map(move |(_, weights)| weights[k])).collect()
-            }),
-        }
-    }
-
-    /// Nodes of a colour, with their weights.
-    fn each(&self, colour: usize) -> impl Iterator<Item = (usize, [f32; 4])> + '_ {
-        let (nodes, weights) = (&self.nodes[colour], &self.weights[colour]);
-        let of = move |index: usize| std::array::from_fn(|k| weights[k * nodes.len() + index]);
-        nodes.iter().enumerate().map(move |(index, &node)| (node as usize, of(index)))
-    }
-}
+use super::shape::{Lane, Pressure, Shape, Weights};
+use super::visit::{Nodes, range, visit};
 
 /// Faces of one body beside the nodes of a block.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,6 +27,17 @@ struct Patch {
     sign: i8,
     /// Twice the way from the body's origin to the block's corner, and from centres of cells to their faces.
     offset: [f32; 3],
+}
+
+impl Patch {
+    /// Adds the force of pressures whose sum and first moments are given.
+    fn push(&self, sums: [f64; 4], force: &mut [f64; 4]) {
+        let sign = f64::from(self.sign);
+        force[0] += sign * sums[0];
+        for k in 0..3 {
+            force[k + 1] += 0.5 * sign * (sums[k + 1] + f64::from(self.offset[k]) * sums[0]);
+        }
+    }
 }
 
 /// Velocities of bodies, per axis: coefficients of (1, x, y, z).
@@ -72,6 +56,8 @@ pub(super) struct Surfaces {
     /// Per patch: sums of values and of their first moments.
     sums: Vec<[f64; 4]>,
     velocities: Velocities,
+    /// Per body: its width in cells, and how strongly it answers on this level.
+    bodies: Vec<(u32, f64)>,
 }
 
 /// A patch before its shape is known.
@@ -139,6 +125,8 @@ impl Surfaces {
             }
             found
         };
+        self.bodies.clear();
+        self.bodies.par_extend(bodies.list.par_iter().map(|body| (width_of::<D>(bodies, body), 1.0)));
         let found: Vec<Vec<Found>> = bodies.list.par_iter().enumerate().map(of_body).collect();
         let mut known: HashMap<(u32, masks::Bits), u32> = HashMap::new();
         self.shapes.clear();
@@ -156,7 +144,16 @@ impl Surfaces {
     }
 
     /// Those of the next coarser level, from those of `finer` and the blocks of both; `h` is the width of the finer cells.
-    pub fn join<const D: usize>(&mut self, finer: &Surfaces, coarse: &Net<D>, bodies: usize, h: f32) {
+    ///
+    /// The force on a body is an integral of pressure over its surface, which functions that are constant in coarse cells
+    /// reproduce: it keeps its strength. Cells as large as the body see its motion as they see other links, as an energy
+    /// of gradients, which such functions overestimate by two from one level to the next.
+    pub fn join<const D: usize>(&mut self, finer: &Surfaces, coarse: &Net<D>, h: f32) {
+        self.bodies.clear();
+        self.bodies.extend(finer.bodies.iter().map(|&(width, strength)| {
+            let is_inside = 2.0 * h >= width as f32;
+            (width, if is_inside { 0.5 * strength } else { strength })
+        }));
         type Made = (u32, Vec<(u8, u32)>);
         let mut known: HashMap<Made, u32> = HashMap::new();
         let mut wanted: Vec<Made> = Vec::new();
@@ -205,7 +202,7 @@ impl Surfaces {
                     }
                 }
             }
-            let mut nodes: [Vec<(u16, [f32; 4])>; 2] = Default::default();
+            let mut nodes: [Vec<(u16, Weights)>; 2] = Default::default();
             for colour in 0..2 {
                 let own =
                     if colour == 0 { &sums[..counts[0]] } else { &sums[counts[0]..counts[0] + counts[1]] };
@@ -215,7 +212,7 @@ impl Surfaces {
             }
             Shape::new(&nodes)
         }));
-        self.sort(list, coarse.blocks.len() - 1, bodies);
+        self.sort(list, coarse.blocks.len() - 1, self.bodies.len());
     }
 
     /// Takes patches with their blocks.
@@ -267,8 +264,10 @@ impl Surfaces {
                 bounds.clear();
                 bounds.resize(inverse.0.len(), 0.0f32);
                 for patch in patches {
-                    let (shape, each) =
-                        (&self.shapes[patch.shape as usize], bodies[patch.body as usize].bound as f32);
+                    let (shape, each) = (
+                        &self.shapes[patch.shape as usize],
+                        (self.bodies[patch.body as usize].1 * bodies[patch.body as usize].bound) as f32,
+                    );
                     for (node, weights) in shape.each(colour) {
                         bounds[node] += each * weights[0];
                     }
@@ -294,18 +293,12 @@ impl Surfaces {
         let mut sums = std::mem::take(&mut self.sums);
         let out = Scatter::new(&mut sums);
         visit(&net.blocks, (), &|| (), &|(), block, ()| {
-            let (first, start) = (self.start[block] as usize, net.blocks[block].nodes);
+            let first = self.start[block] as usize;
             let (mut known, mut found) = (u32::MAX, [0.0; 4]);
             for (index, patch) in self.of_block(block).iter().enumerate() {
                 if patch.shape != known {
-                    let shape = &self.shapes[patch.shape as usize];
-                    let mut sum = [0.0; 4];
-                    for colour in 0..2 {
-                        let x = &x[colour][start[colour] as usize..];
-                        let found = T::add_up(&shape.nodes[colour], &shape.weights[colour], x);
-                        (0..4).for_each(|k| sum[k] += found[k]);
-                    }
-                    (known, found) = (patch.shape, sum);
+                    let own = [0, 1].map(|colour| &x[colour][range(&net.blocks, block, colour)]);
+                    (known, found) = (patch.shape, self.shapes[patch.shape as usize].add_up::<T>(own));
                 }
                 // SAFETY: a patch lies in one block, and every block is visited once.
                 unsafe { out.put(first + index, found) };
@@ -315,33 +308,62 @@ impl Surfaces {
         let mut velocities = std::mem::take(&mut self.velocities);
         velocities.resize(3 * bodies.len(), [0.0; 4]);
         velocities.par_chunks_mut(3).enumerate().with_min_len(8).for_each(|(body, out)| {
-            out.copy_from_slice(&bodies[body].response.apply::<D>(&self.forces(body)));
+            let field = bodies[body].response.apply::<D>(&self.forces(body));
+            out.copy_from_slice(&field.map(|row| row.map(|value| value * self.bodies[body].1)));
         });
         self.velocities = velocities;
+    }
+
+    /// Calls `each(a, b, value)` for the entries of all bodies' terms between nodes, given by colour and place.
+    pub fn each_entry<const D: usize>(
+        &self,
+        bodies: &[Body],
+        net: &Net<D>,
+        mut each: impl FnMut((usize, usize), (usize, usize), f64),
+    ) {
+        let mut block_of = vec![0; self.patches.len()];
+        for block in 0..self.start.len() - 1 {
+            block_of[self.start[block] as usize..self.start[block + 1] as usize].fill(block);
+        }
+        let mut forces: BTreeMap<(usize, usize), Moments> = BTreeMap::new();
+        for (body, own) in bodies.iter().enumerate() {
+            // The force on the body per unit of pressure in each node.
+            forces.clear();
+            for &index in &self.order[self.body_start[body] as usize..self.body_start[body + 1] as usize] {
+                let (patch, block) = (&self.patches[index as usize], block_of[index as usize]);
+                for colour in 0..2 {
+                    let first = net.blocks[block].nodes[colour] as usize;
+                    for (node, weights) in self.shapes[patch.shape as usize].each(colour) {
+                        let force = forces.entry((colour, first + node)).or_default();
+                        patch.push(weights.map(f64::from), &mut force[patch.axis as usize]);
+                    }
+                }
+            }
+            for (&a, force) in &forces {
+                let field = own.response.apply::<D>(force);
+                for (&b, other) in &forces {
+                    let dot = field.iter().flatten().zip(other.iter().flatten()).map(|(v, f)| v * f);
+                    each(a, b, self.bodies[body].1 * dot.sum::<f64>());
+                }
+            }
+        }
     }
 
     fn forces(&self, body: usize) -> Moments {
         let mut forces = [[0.0; 4]; 3];
         for &index in &self.order[self.body_start[body] as usize..self.body_start[body + 1] as usize] {
-            let (patch, sums) = (&self.patches[index as usize], &self.sums[index as usize]);
-            let (force, sign) = (&mut forces[patch.axis as usize], f64::from(patch.sign));
-            force[0] += sign * sums[0];
-            for k in 0..3 {
-                force[k + 1] += 0.5 * sign * (sums[k + 1] + f64::from(patch.offset[k]) * sums[0]);
-            }
+            let (patch, sums) = (&self.patches[index as usize], self.sums[index as usize]);
+            patch.push(sums, &mut forces[patch.axis as usize]);
         }
         forces
     }
 
-    /// Adds `scale Jᵀ v` to the nodes of a colour of a block, for the velocities that [`Self::respond`] found.
-    pub fn hand_out<A: Lane>(&self, block: usize, colour: usize, out: &mut [A], scale: f64) {
-        let patches = self.of_block(block);
-        let mut index = 0;
-        while index < patches.len() {
+    /// Adds `scale Jᵀ v` to the nodes of a block, by colour, for the velocities that [`Self::respond`] found.
+    pub fn hand_out<A: Lane>(&self, block: usize, mut out: [&mut [A]; 2], scale: f64) {
+        for same in self.of_block(block).chunk_by(|a, b| a.shape == b.shape) {
             // Patches with the same shape are handed out together.
-            let shape = patches[index].shape;
             let mut sum = [0.0; 4];
-            while let Some(patch) = patches.get(index).filter(|patch| patch.shape == shape) {
+            for patch in same {
                 let field = &self.velocities[3 * patch.body as usize + patch.axis as usize];
                 let sign = scale * f64::from(patch.sign);
                 sum[0] += sign * field[0];
@@ -349,21 +371,29 @@ impl Surfaces {
                     sum[0] += 0.5 * sign * f64::from(patch.offset[k]) * field[k + 1];
                     sum[k + 1] += 0.5 * sign * field[k + 1];
                 }
-                index += 1;
             }
-            let (shape, sum) = (&self.shapes[shape as usize], sum.map(A::from_wide));
-            A::hand_out(&shape.nodes[colour], &shape.weights[colour], sum, out);
+            self.shapes[same[0].shape as usize].hand_out(sum, &mut out);
         }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        let shapes = self.shapes.iter().flat_map(|shape| &shape.nodes).map(|nodes| nodes.capacity() * 18);
-        shapes.sum::<usize>()
+        self.shapes.iter().map(Shape::bytes).sum::<usize>()
             + self.patches.capacity() * size_of::<Patch>()
             + (self.start.capacity() + self.body_start.capacity() + self.order.capacity()) * 4
             + (self.sums.capacity() + self.velocities.capacity()) * 32
     }
+}
+
+/// The width of a body, in cells, rounded up to a power of two.
+fn width_of<const D: usize>(bodies: &Bodies<'_>, body: &Body) -> u32 {
+    let across = |axis: usize| {
+        let faces = &bodies.faces[body.faces[axis] as usize..body.faces[axis + 1] as usize];
+        let twice = || faces.iter().map(|face| i32::from(face.twice[axis]));
+        twice().max().unwrap_or(0) - twice().min().unwrap_or(0)
+    };
+    let twice = (0..D).map(across).max().unwrap_or(0) as u32;
+    (twice / 2).max(1).next_power_of_two()
 }
 
 /// Twice the way from the corner of a coarse block to that of one of its parts, whose cells are `h` wide.
@@ -373,7 +403,7 @@ fn corner_of<const D: usize>(octant: usize, h: f32) -> [f32; 3] {
 
 fn shape_of<const D: usize>(net: &Net<D>, found: &Found) -> Shape {
     let pattern = net.pattern(found.block as usize);
-    let mut nodes: [Vec<(u16, [f32; 4])>; 2] = Default::default();
+    let mut nodes: [Vec<(u16, Weights)>; 2] = Default::default();
     for cell in masks::each(&found.cells) {
         // Cells that are no unknowns have no pressure.
         if let Some(node) = pattern.find(cell, 0) {
@@ -386,125 +416,4 @@ fn shape_of<const D: usize>(net: &Net<D>, found: &Found) -> Shape {
         }
     }
     Shape::new(&nodes)
-}
-
-/// Lanes of a sum: always as many, whatever the instruction set.
-const LANES: usize = 8;
-
-/// Sums over the nodes of a colour of a patch, in numbers of kind `$number`.
-macro_rules! add_up {
-    ($name:ident, $value:ty, $number:ty) => {
-        #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-        fn $name(nodes: &[u16], weights: &[f32], x: &[$value]) -> [f64; 4] {
-            let weights: [&[f32]; 4] =
-                std::array::from_fn(|k| &weights[k * nodes.len()..(k + 1) * nodes.len()]);
-            let mut sums = [[0.0 as $number; LANES]; 4];
-            let (rows, rest) = nodes.as_chunks::<LANES>();
-            for (row, nodes) in rows.iter().enumerate() {
-                let values: [$number; LANES] = nodes.map(|node| <$number>::from(x[node as usize]));
-                for k in 0..4 {
-                    let weights = &weights[k][row * LANES..(row + 1) * LANES];
-                    for lane in 0..LANES {
-                        sums[k][lane] += <$number>::from(weights[lane]) * values[lane];
-                    }
-                }
-            }
-            for (lane, &node) in rest.iter().enumerate() {
-                let value = <$number>::from(x[node as usize]);
-                for k in 0..4 {
-                    sums[k][lane] += <$number>::from(weights[k][rows.len() * LANES + lane]) * value;
-                }
-            }
-            sums.map(|sums| sums.into_iter().map(f64::from).sum())
-        }
-    };
-}
-add_up!(add_up_roughly, f32, f32);
-add_up!(add_up_exactly, f64, f64);
-add_up!(add_up_widened, f32, f64);
-
-/// Gives the nodes of a colour of a patch their part.
-macro_rules! hand_out {
-    ($name:ident, $number:ty) => {
-        #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-        fn $name(nodes: &[u16], weights: &[f32], sum: [$number; 4], out: &mut [$number]) {
-            let weights: [&[f32]; 4] =
-                std::array::from_fn(|k| &weights[k * nodes.len()..(k + 1) * nodes.len()]);
-            let part = |index: usize| {
-                let w: [$number; 4] = std::array::from_fn(|k| <$number>::from(weights[k][index]));
-                (sum[0] * w[0] + sum[1] * w[1]) + (sum[2] * w[2] + sum[3] * w[3])
-            };
-            let (rows, rest) = nodes.as_chunks::<LANES>();
-            for (row, nodes) in rows.iter().enumerate() {
-                let parts: [$number; LANES] = std::array::from_fn(|lane| part(row * LANES + lane));
-                for (&node, part) in nodes.iter().zip(parts) {
-                    out[node as usize] += part;
-                }
-            }
-            for (lane, &node) in rest.iter().enumerate() {
-                out[node as usize] += part(rows.len() * LANES + lane);
-            }
-        }
-    };
-}
-hand_out!(hand_out_roughly, f32);
-hand_out!(hand_out_exactly, f64);
-
-/// A vector that bodies answer to, and how exactly their answer is found.
-pub(super) trait Pressure: Copy + Sync {
-    /// Numbers as stored.
-    type Stored: Copy + Sync;
-    /// Sums over some nodes of a patch, with all weights.
-    fn add_up(nodes: &[u16], weights: &[f32], x: &[Self::Stored]) -> [f64; 4];
-}
-
-/// Of a sweep: in single precision.
-#[derive(Clone, Copy)]
-pub(super) struct Rough;
-/// Of a direction of conjugate gradients: stored in single precision, summed in double.
-#[derive(Clone, Copy)]
-pub(super) struct Widened;
-/// Of a solution: in double precision.
-#[derive(Clone, Copy)]
-pub(super) struct Exact;
-
-impl Pressure for Rough {
-    type Stored = f32;
-    fn add_up(nodes: &[u16], weights: &[f32], x: &[f32]) -> [f64; 4] {
-        add_up_roughly(nodes, weights, x)
-    }
-}
-impl Pressure for Widened {
-    type Stored = f32;
-    fn add_up(nodes: &[u16], weights: &[f32], x: &[f32]) -> [f64; 4] {
-        add_up_widened(nodes, weights, x)
-    }
-}
-impl Pressure for Exact {
-    type Stored = f64;
-    fn add_up(nodes: &[u16], weights: &[f32], x: &[f64]) -> [f64; 4] {
-        add_up_exactly(nodes, weights, x)
-    }
-}
-
-/// A number that a node's part is given in.
-pub(super) trait Lane: Copy {
-    fn from_wide(value: f64) -> Self;
-    fn hand_out(nodes: &[u16], weights: &[f32], sum: [Self; 4], out: &mut [Self]);
-}
-impl Lane for f32 {
-    fn from_wide(value: f64) -> f32 {
-        value as f32
-    }
-    fn hand_out(nodes: &[u16], weights: &[f32], sum: [f32; 4], out: &mut [f32]) {
-        hand_out_roughly(nodes, weights, sum, out);
-    }
-}
-impl Lane for f64 {
-    fn from_wide(value: f64) -> f64 {
-        value
-    }
-    fn hand_out(nodes: &[u16], weights: &[f32], sum: [f64; 4], out: &mut [f64]) {
-        hand_out_exactly(nodes, weights, sum, out);
-    }
 }
