@@ -42,6 +42,12 @@ pub fn bits_of<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Bits {
     bits
 }
 
+/// How many cells are set.
+#[inline]
+pub fn count(bits: &Bits) -> usize {
+    bits.iter().map(|word| word.count_ones() as usize).sum()
+}
+
 /// Whether a cell is set.
 #[inline(always)]
 pub fn has(bits: &Bits, cell: usize) -> bool {

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use crate::grid::masks;
-use crate::math::{flatten, power};
+use crate::grid::{block_cells, masks};
+use crate::math::{flatten, power, unflatten};
 
 use super::super::material;
 use super::join::join;
 use super::net::Net;
-use super::pattern::{Aggregate, Beyond, DIRECTIONS, Draft, End, NONE, Pattern, Traits};
-use super::rows::{self, Rows};
+use super::pattern::{Aggregate, Beyond, DIRECTIONS, Draft, End, NONE, Parents, Pattern, Traits};
+use super::rows;
 
 /// Patterns below a coarse block: those of its parts, then those beyond each of its sides. 0 where there is no block.
 type Below = [u32; 32];
@@ -51,14 +51,17 @@ pub(super) fn coarsen<const D: usize>(fine: &mut Net<D>, coarse: &mut Net<D>, h:
     coarse.patterns.clear();
     coarse.patterns.push(Pattern::default());
     coarse.patterns.par_extend(
-        wanted.par_iter().with_min_len(4).map(|below| coarse_pattern::<D>(net, below, coarse_whole)),
+        wanted
+            .par_iter()
+            .with_min_len(4)
+            .map_init(Desk::new::<D>, |desk, below| coarse_pattern::<D>(desk, net, below, coarse_whole)),
     );
     coarse.lay_out(&patterns);
 
     let parent = |block: usize, colour: usize, node: usize| {
         let (cover, octant) = (fine.cover[block] as usize, flatten(fine.topology.octant(block), 2));
         let joined = &fine.pattern(block).joined;
-        let (above, index) = coarse.node(cover, coarse.pattern(cover).parents[octant][colour][node])?;
+        let (above, index) = coarse.node(cover, coarse.pattern(cover).parents.of(octant, colour)[node])?;
         let merged = joined.list[joined.of[colour][node] as usize].merged;
         Some(((above as u8, index as u32), merged))
     };
@@ -171,7 +174,7 @@ impl<const D: usize> Making<'_, D> {
         let Some((target, other)) = self.target(part, colour, aggregate, end) else { return };
         let own = &this.joined.list[aggregate as usize];
         let value = if own.traits.second == other.traits.second {
-            f64::from(link) * stretched(own, other)
+            f64::from(link) * stretched(own.merged, other.merged)
         } else {
             let merged = [own.merged, other.merged];
             let merged = if own.traits.second { [merged[1], merged[0]] } else { merged };
@@ -181,68 +184,6 @@ impl<const D: usize> Making<'_, D> {
         self.put(own, direction, target, value);
         if let (true, Target::Here(other)) = (mirrored, target) {
             self.put(other, direction.map(|direction| direction ^ 1), Target::Here(own), value);
-        }
-    }
-
-    /// Takes over all links of a part in rows that is of one material, and each cell of which became one node.
-    fn add_rows(&mut self, part: usize, rows: &Rows) {
-        let (fine, below) = (self.fine, self.below);
-        let this = &fine.patterns[below[part] as usize];
-        for (index, own) in this.joined.list.iter().enumerate() {
-            let at: [usize; D] = std::array::from_fn(|axis| own.cell[axis] as usize);
-            let node = self.parent_of[part][index];
-            for side in 0..2 * D {
-                let (axis, high) = (side / 2, side % 2);
-                let facing = if high == 1 { !rows::LOW[axis] } else { rows::LOW[axis] };
-                let cells = rows::octet(&rows.linked[side], at) & facing;
-                let is_last = at[axis] == 3 * high;
-                // Links inside the block are taken over from their low end, for both ends.
-                if cells == 0 || (high == 0 && !is_last) {
-                    continue;
-                }
-                let sum = rows.sum_of_links(this, at, cells, side, fine.whole);
-                let mut there = at;
-                there[axis] = if high == 0 { (at[axis] + 3) % 4 } else { (at[axis] + 1) % 4 };
-                let (is_inside, across) = (part >> axis & 1 != high, part ^ 1 << axis);
-                let (pattern, part_there) = match (is_last, is_inside) {
-                    (false, _) => (this, part),
-                    (true, true) => (self.pattern(across), across),
-                    (true, false) => (self.pattern(listed::<D>(part, side)), across),
-                };
-                let Some(&number) = pattern.joined.number.get(flatten(there, 4)) else {
-                    self.add_each(part, at, cells, side);
-                    continue;
-                };
-                let other = &pattern.joined.list[number as usize];
-                if other.traits.second != own.traits.second {
-                    self.add_each(part, at, cells, side);
-                    continue;
-                }
-                let value = sum * stretched(own, other);
-                if is_last && !is_inside {
-                    let cell = flatten(cell_in::<D>(part_there, other.cell), 8) as u16;
-                    let there = Beyond { side: side as u8, ordinal: other.ordinal, cell };
-                    self.put(node, Some(side), Target::There(there), value);
-                } else {
-                    let other = self.parent_of[part_there][number as usize];
-                    self.put(node, Some(side), Target::Here(other), value);
-                    if !is_last {
-                        self.put(other, Some(side ^ 1), Target::Here(node), value);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Takes over the links of some cells of an aggregate in a direction, one by one.
-    fn add_each(&mut self, part: usize, at: [usize; D], cells: u8, direction: usize) {
-        let this = &self.fine.patterns[self.below[part] as usize];
-        let Some(rows) = &this.rows else { return };
-        for cell in rows::cells_of(at, cells) {
-            let colour = rows.colour(cell);
-            let link = rows.link(&this.half[colour].links, cell, direction, self.fine.whole);
-            let node = rows.frame.place[cell] as usize;
-            self.add(part, colour, node, Some(direction), rows.end(cell, direction), link, false);
         }
     }
 
@@ -263,10 +204,10 @@ impl<const D: usize> Making<'_, D> {
     }
 }
 
-/// What becomes of a link as the distance between its ends grows.
+/// What becomes of a link as the distance between its ends grows: whether each of them was made of several nodes.
 #[inline]
-fn stretched(own: &Aggregate, other: &Aggregate) -> f64 {
-    [1.0, 2.0 / 3.0, 0.5][own.merged as usize + other.merged as usize]
+fn stretched(own: bool, other: bool) -> f64 {
+    [1.0, 2.0 / 3.0, 0.5][own as usize + other as usize]
 }
 
 /// A coarse cell of one of the parts of a coarse block.
@@ -288,10 +229,6 @@ fn sum_links<'a, const D: usize>(
         let this = &fine.patterns[below[part] as usize];
         let is_simple = this.half.iter().all(|half| half.further.is_empty());
         let is_one_material = this.joined.list.iter().all(|aggregate| !aggregate.traits.second);
-        if let Some(rows) = this.rows.as_ref().filter(|_| this.joined.is_simple()) {
-            making.add_rows(part, rows);
-            continue;
-        }
         for colour in 0..2 {
             let half = &this.half[colour];
             for direction in 0..2 * D {
@@ -323,72 +260,113 @@ fn sum_links<'a, const D: usize>(
 fn parents_of<const D: usize>(
     fine: &Net<D>,
     below: &Below,
-    parent_of: &[Vec<u16>],
+    parent_of: impl Fn(usize, usize) -> u16,
     total: usize,
-) -> Vec<[Vec<u16>; 2]> {
-    let of_part = |part: usize| {
-        let of = &fine.patterns[below[part] as usize].joined.of;
-        [0, 1].map(|colour: usize| {
+) -> Parents {
+    let mut parents = Parents::default();
+    for part in 0..power(2, D) {
+        for of in &fine.patterns[below[part] as usize].joined.of {
             let parent = |&aggregate: &u16| match aggregate {
                 NONE => total as u16,
-                aggregate => parent_of[part][aggregate as usize],
+                aggregate => parent_of(part, aggregate as usize),
             };
-            of[colour].iter().map(parent).collect()
-        })
-    };
-    (0..power(2, D)).map(of_part).collect()
+            parents.push(of.iter().map(parent));
+        }
+    }
+    parents
 }
 
-fn coarse_pattern<const D: usize>(fine: &Net<D>, below: &Below, whole: f32) -> Pattern {
-    coarse_in_rows::<D>(fine, below, whole).unwrap_or_else(|| coarse_listed::<D>(fine, below, whole))
+fn coarse_pattern<const D: usize>(desk: &mut Desk, fine: &Net<D>, below: &Below, whole: f32) -> Pattern {
+    coarse_in_rows::<D>(desk, fine, below, whole).unwrap_or_else(|| coarse_listed::<D>(fine, below, whole))
+}
+
+/// What a coarse block in rows is worked out with: by cell what it has become, and its links by direction and cell.
+struct Desk {
+    traits: Vec<Traits>,
+    links: Vec<f64>,
+}
+
+impl Desk {
+    fn new<const D: usize>() -> Desk {
+        let cells = block_cells(D);
+        Desk { traits: vec![Traits::default(); cells], links: vec![0.0; DIRECTIONS * cells] }
+    }
 }
 
 /// A coarse block in rows; none if it has too few nodes, or has nodes or links that rows have no place for.
-fn coarse_in_rows<const D: usize>(fine: &Net<D>, below: &Below, whole: f32) -> Option<Pattern> {
-    let frame = rows::frame::<D>();
-    let pattern = |part: usize| &fine.patterns[below[part] as usize];
+///
+/// With one node in a cell at most, the other end of a link is known from its direction: sums are by cell and direction.
+fn coarse_in_rows<const D: usize>(
+    desk: &mut Desk,
+    fine: &Net<D>,
+    below: &Below,
+    whole: f32,
+) -> Option<Pattern> {
+    let (frame, cells) = (rows::frame::<D>(), block_cells(D));
+    let pattern = |at: usize| &fine.patterns[below[at] as usize];
     let parts = || (0..power(2, D)).map(pattern);
     let count = parts().map(|part| part.joined.list.len()).sum();
-    let is_simple = parts().all(|part| part.joined.is_simple());
-    let mut materials = parts().flat_map(|part| part.joined.list.iter().map(|node| node.traits.second));
-    let first = materials.next()?;
-    if !rows::is_worthwhile(count, D) || !is_simple || materials.any(|second| second != first) {
+    if !rows::is_worthwhile(count, D) || !parts().all(Pattern::joins_into_cells) {
         return None;
     }
-    let half = frame.cells[0].len();
-    let (mut nodes, mut traits) = (masks::NONE, vec![Traits::default(); 2 * half]);
-    let parent_of: Vec<Vec<u16>> = parts()
-        .enumerate()
-        .map(|(part, pattern)| {
-            let parent = |aggregate: &Aggregate| {
-                let cell = flatten(cell_in::<D>(part, aggregate.cell), 8);
-                nodes[cell / 64] |= 1 << (cell % 64);
-                traits[cell] = aggregate.traits;
-                let colour = usize::from(masks::has(&frame.coloured[1], cell));
-                (colour * half) as u16 + frame.place[cell]
-            };
-            pattern.joined.list.iter().map(parent).collect()
-        })
-        .collect();
-    let Making { parent_of, sums, further, .. } = sum_links(fine, below, parent_of, 2 * half);
-    let is_usual = |target: &Target| !matches!(target, Target::There(there) if there.ordinal > 0);
-    if !further.is_empty() || !sums.iter().flatten().all(|(target, _)| is_usual(target)) {
-        return None;
+    let Desk { traits, links } = desk;
+    traits.fill(Traits::default());
+    links.fill(0.0);
+    let (mut nodes, mut merged) = (masks::NONE, masks::NONE);
+    let mut second = None;
+    for (part, pattern) in parts().enumerate() {
+        for aggregate in &pattern.joined.list {
+            let cell = flatten(cell_in::<D>(part, aggregate.cell), 8);
+            nodes[cell / 64] |= 1 << (cell % 64);
+            merged[cell / 64] |= u64::from(aggregate.merged) << (cell % 64);
+            traits[cell] = aggregate.traits;
+            if *second.get_or_insert(aggregate.traits.second) != aggregate.traits.second {
+                return None;
+            }
+        }
+        pattern.each_crossing::<D>(fine.whole, |coarse, direction, sum| {
+            links[direction * cells + flatten(cell_in::<D>(part, coarse), 8)] += sum;
+        });
     }
-    let sum = |cell: usize, direction: usize| {
-        let colour = usize::from(masks::has(&frame.coloured[1], cell));
-        sums[colour * half + frame.place[cell] as usize][direction]
-    };
     let mut linked = [masks::NONE; DIRECTIONS];
-    for cell in masks::each(&nodes) {
-        for (direction, linked) in linked.iter_mut().enumerate() {
-            linked[cell / 64] |= u64::from(sum(cell, direction).0 != Target::None) << (cell % 64);
+    for (direction, linked) in linked.iter_mut().enumerate().take(2 * D) {
+        let (axis, high) = (direction / 2, direction % 2);
+        let stride = power(8, axis);
+        for cell in masks::each(&nodes) {
+            let link = &mut links[direction * cells + cell];
+            if *link == 0.0 {
+                continue;
+            }
+            linked[cell / 64] |= 1 << (cell % 64);
+            let is_merged = match (cell / stride % 8, high) {
+                (0, 0) | (7, 1) => {
+                    let at = unflatten::<D>(cell, 8);
+                    let part = flatten(at.map(|c| c / 4), 2);
+                    let mut there = at.map(|c| c % 4);
+                    there[axis] = 3 - there[axis];
+                    let joined = &pattern(listed::<D>(part, direction)).joined;
+                    let other = joined.list.get(*joined.number.get(flatten(there, 4))? as usize)?;
+                    if Some(other.traits.second) != second {
+                        return None;
+                    }
+                    other.merged
+                }
+                (_, 0) => masks::has(&merged, cell - stride),
+                _ => masks::has(&merged, cell + stride),
+            };
+            *link *= stretched(masks::has(&merged, cell), is_merged);
         }
     }
-    let link = |cell: usize, direction: usize| sum(cell, direction).1 as f32;
+    let link = |cell: usize, direction: usize| links[direction * cells + cell] as f32;
     let mut coarse =
         rows::pattern_in_rows::<D>(&nodes, &linked, whole, Some(&link), Some(&|cell| traits[cell]))?;
-    coarse.parents = parents_of::<D>(fine, below, &parent_of, 2 * half);
+    let half = cells / 2;
+    let parent_of = |part: usize, aggregate: usize| {
+        let cell = flatten(cell_in::<D>(part, pattern(part).joined.list[aggregate].cell), 8);
+        let colour = usize::from(masks::has(&frame.coloured[1], cell));
+        (colour * half) as u16 + frame.place[cell]
+    };
+    coarse.parents = parents_of::<D>(fine, below, parent_of, cells);
     Some(coarse)
 }
 
@@ -442,6 +420,6 @@ fn coarse_listed<const D: usize>(fine: &Net<D>, below: &Below, whole: f32) -> Pa
         link(same[0].0 as usize, None, same[0].1, sum);
     }
     let mut coarse = draft.finish(whole);
-    coarse.parents = parents_of::<D>(fine, below, &parent_of, total);
+    coarse.parents = parents_of::<D>(fine, below, |part, aggregate| parent_of[part][aggregate], total);
     coarse
 }

@@ -114,9 +114,10 @@ impl Components {
             let parts = (red, black, PerBlock(&mut has_single));
             visit(&fine.blocks, parts, &|| (), &|(), block, (red, black, has_single)| {
                 let (cover, pattern) = (fine.cover[block] as usize, fine.pattern(block));
-                let parents = &coarse.pattern(cover).parents[flatten(fine.topology.octant(block), 2)];
+                let (parents, octant) =
+                    (&coarse.pattern(cover).parents, flatten(fine.topology.octant(block), 2));
                 for (colour, out) in [red.0, black.0].into_iter().enumerate() {
-                    for (node, (out, &parent)) in out.iter_mut().zip(&parents[colour]).enumerate() {
+                    for (node, (out, &parent)) in out.iter_mut().zip(parents.of(octant, colour)).enumerate() {
                         *out = match coarse.node(cover, parent) {
                             Some((above, index)) => labels[above][index],
                             None if pattern.is_closed(colour, node) => ALONE,

@@ -198,7 +198,7 @@ fn usual_pattern<const D: usize>(key: &Key, whole: f32) -> Pattern {
         bits
     });
     let linked = linked::<D>(cells, |side| beyond[side]);
-    if rows::is_worthwhile(count(cells), D)
+    if rows::is_worthwhile(masks::count(cells), D)
         && let Some(pattern) = rows::pattern_in_rows::<D>(cells, &linked, whole, None, None)
     {
         return pattern;
@@ -207,10 +207,6 @@ fn usual_pattern<const D: usize>(key: &Key, whole: f32) -> Pattern {
         if masks::has(&linked[2 * axis + high as usize], cell) { whole } else { 0.0 }
     };
     pattern_of::<D>(cells, whole, link, |_| Traits::default())
-}
-
-fn count(cells: &masks::Bits) -> usize {
-    cells.iter().map(|word| word.count_ones() as usize).sum()
 }
 
 fn own_pattern<const D: usize>(
@@ -239,7 +235,7 @@ fn own_pattern<const D: usize>(
         let all = masks::bits_of(second, |second| second);
         all == masks::NONE || (0..masks::words(D)).all(|word| cells[word] & !all[word] == 0)
     });
-    if is_one_material && rows::is_worthwhile(count(&cells), D) {
+    if is_one_material && rows::is_worthwhile(masks::count(&cells), D) {
         let pattern = if level.stencil.has_partial_links(block) {
             let link = |cell: usize, direction: usize| link(cell, direction / 2, direction % 2 == 1);
             let mut linked = [masks::NONE; DIRECTIONS];

@@ -96,13 +96,10 @@ impl<const D: usize> Net<D> {
 
     /// How many nodes are.
     pub fn linked(&self) -> usize {
-        let in_pattern = |pattern: &Pattern| {
-            [0, 1].map(|colour| pattern.linked(colour).into_iter().filter(|&linked| linked).count())
-        };
-        let counts: Vec<[usize; 2]> = self.patterns.par_iter().with_min_len(64).map(in_pattern).collect();
+        let counts: Vec<usize> =
+            self.patterns.par_iter().with_min_len(64).map(Pattern::linked_nodes).collect();
         let blocks = &self.blocks[..self.blocks.len().saturating_sub(1)];
-        let cells: usize =
-            blocks.iter().map(|block| counts[block.pattern as usize].iter().sum::<usize>()).sum();
+        let cells: usize = blocks.iter().map(|block| counts[block.pattern as usize]).sum();
         cells + self.ties.x.len()
     }
 
@@ -244,7 +241,11 @@ impl<const D: usize> Net<D> {
             let other = this.x[1 - colour].as_slice();
             if this.blocks[block].in_rows {
                 let around = desk.halo.look_around(&surroundings, other, block, colour);
-                rows::relax(x.0, rhs, inverse, half, &around, this.whole, colour);
+                if this.touched[block] || half.is_tied {
+                    rows::relax(x.0, rhs, inverse, half, &around, this.whole, colour);
+                } else {
+                    rows::relax_alone(x.0, rhs, inverse, half, &around, this.whole, colour);
+                }
                 return;
             }
             desk.values.load(other, &this.blocks, block, colour, &this.beyond[colour]);
@@ -341,7 +342,7 @@ impl<const D: usize> Net<D> {
                     if self.is_regular(block, &blocks[cover]) {
                         rows::fold(natural, &self.topology.octant(block), residual);
                     } else {
-                        gather::add_to_parents(sums, residual, &parents[octant][colour]);
+                        gather::add_to_parents(sums, residual, parents.of(octant, colour));
                     }
                 }
             }
@@ -382,9 +383,9 @@ impl<const D: usize> Net<D> {
                 above[..reds.len()].copy_from_slice(reds);
                 above[reds.len()..total].copy_from_slice(blacks);
                 above[total] = 0.0;
-                let parents = &coarse.pattern(cover).parents[flatten(octant, 2)];
-                for (x, parents) in [red.0, black.0].into_iter().zip(parents).take(colours) {
-                    gather::add_from_parents(x, above, parents);
+                let (parents, octant) = (&coarse.pattern(cover).parents, flatten(octant, 2));
+                for (colour, x) in [red.0, black.0].into_iter().enumerate().take(colours) {
+                    gather::add_from_parents(x, above, parents.of(octant, colour));
                 }
             },
         );

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::grid::{block_cells, masks};
 use crate::math::power;
 
-use super::rows::Rows;
+use super::rows::{self, Rows};
 
 /// No node.
 pub(super) const NONE: u16 = u16::MAX;
@@ -121,9 +121,33 @@ pub(super) struct Pattern {
     first: Vec<u16>,
     /// What becomes of its nodes on the next coarser level.
     pub joined: Joined,
-    /// On a coarse level: for each part of the block, the parents of that finer block's nodes, red nodes of this block
-    /// counted first and black ones after them; one more than the last where there is none.
-    pub parents: Vec<[Vec<u16>; 2]>,
+    /// On a coarse level: of the nodes of the finer blocks below.
+    pub parents: Parents,
+}
+
+/// For each part of a coarse block and each colour, the parents of that finer block's nodes. Red nodes of the coarse block
+/// are counted first and black ones after them; one more than the last stands for none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Parents {
+    list: Vec<u16>,
+    /// Where each part and colour ends.
+    end: Vec<u32>,
+}
+
+impl Parents {
+    /// Adds those of the next part and colour.
+    pub fn push(&mut self, parents: impl Iterator<Item = u16>) {
+        self.list.extend(parents);
+        self.end.push(self.list.len() as u32);
+    }
+
+    /// Those of a part and colour.
+    #[inline]
+    pub fn of(&self, part: usize, colour: usize) -> &[u16] {
+        let at = 2 * part + colour;
+        let start = if at == 0 { 0 } else { self.end[at - 1] };
+        &self.list[start as usize..self.end[at] as usize]
+    }
 }
 
 /// Nodes joined into those of the next coarser level, inside one block.
@@ -282,12 +306,21 @@ impl Pattern {
     /// How many nodes there are.
     pub fn nodes(&self) -> usize {
         match &self.rows {
-            Some(rows) => rows.nodes.iter().map(|word| word.count_ones() as usize).sum(),
+            Some(rows) => masks::count(&rows.nodes),
             None => self.count(0) + self.count(1),
         }
     }
 
-    /// Whether each node of a colour has a link to another that is not a shared one.
+    /// How many nodes have a link to another that is not a shared one.
+    pub fn linked_nodes(&self) -> usize {
+        if let Some(rows) = &self.rows {
+            let linked = rows.linked.iter().fold(masks::NONE, |all, linked| masks::or(&all, linked));
+            return masks::count(&linked);
+        }
+        (0..2).map(|colour| self.linked(colour).into_iter().filter(|&linked| linked).count()).sum()
+    }
+
+    /// Whether each node of a colour has one.
     pub fn linked(&self, colour: usize) -> Vec<bool> {
         let mut linked = vec![false; self.count(colour)];
         for direction in 0..DIRECTIONS {
@@ -362,6 +395,42 @@ impl Pattern {
         }
     }
 
+    /// Whether every coarse cell is one node at most, and nothing but links between neighbours leads there.
+    pub fn joins_into_cells(&self) -> bool {
+        self.joined.is_simple() && self.half.iter().all(|half| half.further.is_empty())
+    }
+
+    /// Calls `each(coarse cell, direction, sum)` with sums of links that lead to another coarse cell. In rows there is one
+    /// call for all links of an aggregate in a direction.
+    pub fn each_crossing<const D: usize>(&self, whole: f32, mut each: impl FnMut([u8; 3], usize, f64)) {
+        if let Some(rows) = &self.rows {
+            for aggregate in &self.joined.list {
+                let at: [usize; D] = std::array::from_fn(|axis| aggregate.cell[axis] as usize);
+                for direction in 0..2 * D {
+                    let low = rows::LOW[direction / 2];
+                    let facing = if direction % 2 == 1 { !low } else { low };
+                    let cells = rows::octet(&rows.linked[direction], at) & facing;
+                    if cells != 0 {
+                        let sum = rows.sum_of_links(self, at, cells, direction, whole);
+                        each(aggregate.cell, direction, sum);
+                    }
+                }
+            }
+            return;
+        }
+        for colour in 0..2 {
+            let (cells, of) = (&self.half[colour].cells, &self.joined.of[colour]);
+            for direction in 0..2 * D {
+                let stride = power(8, direction / 2);
+                self.each_first(colour, direction, whole, |node, _, link| {
+                    if cells[node] as usize / stride % 2 == direction % 2 {
+                        each(self.joined.list[of[node] as usize].cell, direction, f64::from(link));
+                    }
+                });
+            }
+        }
+    }
+
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         let halves = self.half.iter().map(|half| {
@@ -376,6 +445,6 @@ impl Pattern {
             + self.traits.iter().map(|traits| traits.capacity() * size_of::<Traits>()).sum::<usize>()
             + self.joined.of.iter().map(|of| of.capacity() * 2).sum::<usize>()
             + self.joined.list.capacity() * size_of::<Aggregate>()
-            + self.parents.iter().flatten().map(|parents| parents.capacity() * 2).sum::<usize>()
+            + self.parents.list.capacity() * 2
     }
 }

@@ -8,7 +8,7 @@ use multiversion::multiversion;
 use crate::grid::{block_cells, masks};
 use crate::math::power;
 
-use super::super::kernels::{Around, product_row, pull, with_links};
+use super::super::kernels::{self, Around, Coefficients, product_row, pull, with_links};
 use super::super::layout::{
     Row, half_rows, join_row, natural_index, plane_rows, row_of_cover, split_index, split_row,
 };
@@ -338,6 +338,25 @@ pub(super) fn relax<const D: usize>(
             }
         }
     });
+}
+
+/// The same where `inverse` is one over the diagonal: what a node was before does not matter.
+pub(super) fn relax_alone<const D: usize>(
+    x: &mut [f32],
+    rhs: &[f32],
+    inverse: &[f32],
+    half: &Half,
+    around: &Around<'_, f32, D>,
+    whole: f32,
+    colour: usize,
+) {
+    let coefficients = Coefficients {
+        constant: whole,
+        links: links(half),
+        inverse: rows(inverse),
+        diagonal: rows(&half.rounded),
+    };
+    kernels::relax(rows_mut(x), rows(rhs), around, &coefficients, colour);
 }
 
 /// `rhs + Σ g x_neighbour − diagonal x`, and 0 where there is no node.

@@ -129,17 +129,19 @@ impl Surfaces {
         self.bodies.par_extend(bodies.list.par_iter().map(|body| (width_of::<D>(bodies, body), 1.0)));
         let found: Vec<Vec<Found>> = bodies.list.par_iter().enumerate().map(of_body).collect();
         let mut known: HashMap<(u32, masks::Bits), u32> = HashMap::new();
-        self.shapes.clear();
+        let mut wanted: Vec<&Found> = Vec::new();
         let mut list = Vec::with_capacity(found.iter().map(Vec::len).sum());
         for found in found.iter().flatten().filter(|found| found.block != 0) {
             let pattern = net.blocks[found.block as usize].pattern;
-            let next = self.shapes.len() as u32;
+            let next = wanted.len() as u32;
             let shape = *known.entry((pattern, found.cells)).or_insert_with(|| {
-                self.shapes.push(shape_of(net, found));
+                wanted.push(found);
                 next
             });
             list.push((found.block, Patch { shape, ..found.patch }));
         }
+        self.shapes.clear();
+        self.shapes.par_extend(wanted.par_iter().with_min_len(32).map(|found| shape_of(net, found)));
         self.sort(list, net.blocks.len() - 1, bodies.list.len());
     }
 
@@ -195,7 +197,7 @@ impl Surfaces {
                 let (shape, shift) = (&finer.shapes[shape as usize], corner_of::<D>(octant as usize, h));
                 for colour in 0..2 {
                     for (node, weights) in shape.each(colour) {
-                        let parent = pattern.parents[octant as usize][colour][node];
+                        let parent = pattern.parents.of(octant as usize, colour)[node];
                         let sum = &mut sums[parent as usize];
                         sum[0] += weights[0];
                         (0..3).for_each(|k| sum[k + 1] += weights[k + 1] + shift[k] * weights[0]);

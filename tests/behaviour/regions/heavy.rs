@@ -136,7 +136,8 @@ fn affine_bubbles_equal_a_dense_solve<const D: usize>(
     assert!(tiles > both as usize, "{case}: {tiles} tiles");
     let faces = moving_faces(&tank);
     let expected = dense_velocities(&tank, density);
-    let solved = tank.project();
+    // With links a thousand times stronger in the gas, residuals of 1e-12 are mere rounding.
+    let solved = tank.project_to(1e-11);
     assert!(solved.info.converged, "{case}: {:?}", solved.info);
     // Links of gas and velocities are stored in single precision.
     let scale = expected.iter().fold(1.0, |most: f64, u| most.max(u.abs()));
