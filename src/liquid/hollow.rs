@@ -68,7 +68,7 @@ impl Hollow {
     pub fn shares(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
         self.cells.slots().as_slice().iter().filter_map(|&slot| {
             let bits = self.cells.bits(slot as usize);
-            let count = bits.iter().map(|word| word.count_ones() as usize).sum();
+            let count = masks::count(bits);
             masks::first(bits).map(|cell| (slot as usize, cell, count))
         })
     }

@@ -156,7 +156,7 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
 
     /// A tile from its cells, unless it is too small or too thin.
     fn measure(&self, pieces: Vec<Piece>, this: Option<&Box<D>>) -> Option<Found<D>> {
-        let cells = pieces.iter().flat_map(|piece| piece.bits).map(u64::count_ones).sum::<u32>() as usize;
+        let cells = pieces.iter().map(|piece| masks::count(&piece.bits)).sum::<usize>();
         if cells < power(FEWEST, D) {
             return None;
         }

@@ -6,7 +6,6 @@
 use crate::math::{Sets, flatten};
 
 use super::net::{Colours, Net};
-use super::pattern::{DIRECTIONS, End};
 use super::visit::{PerBlock, both, visit};
 
 /// The components of the coarsest network with bodies.
@@ -54,20 +53,11 @@ impl Components {
                     has_ground[start + node] =
                         pattern.traits(colour, node).ground > 0.0 || !pattern.has_node(colour, node);
                 }
-                let mut join = |node: usize, end: End, _| {
-                    let other = match end {
-                        End::Here(other, index) => first[other] + this.nodes[other] as usize + index,
-                        End::There(beyond) => {
-                            let at = this.beyond[colour] as usize + beyond;
-                            first[1 - colour] + net.beyond[colour][at] as usize
-                        }
-                    };
-                    self.sets.join((start + node) as u32, other as u32);
-                };
-                (0..DIRECTIONS).for_each(|direction| pattern.each_first(colour, direction, 0.0, &mut join));
-                pattern.each_further(colour, &mut join);
             }
         }
+        net.each_link(|colour, node, other, index, _| {
+            self.sets.join((first[colour] + node) as u32, (first[other] + index) as u32);
+        });
         for tie in net.ties.list() {
             let node = first[tie.node.0 as usize] + tie.node.1 as usize;
             self.sets.join(node as u32, (red + black) as u32 + tie.shared);

@@ -55,16 +55,14 @@ impl<const D: usize> Levels<D> {
         self.surfaces[0].read(bodies, self.outside.block_of(), &self.nets[0]);
         self.nets[0].find_inverse();
         self.depth = 1;
-        if coarse_levels {
-            self.add_levels();
-        }
+        let left = coarse_levels.then(|| self.add_levels());
         for (net, surfaces) in self.nets[..self.depth].iter_mut().zip(&self.surfaces) {
             surfaces.prepare(&self.list, net);
         }
         let (net, surfaces) = (&self.nets[self.depth - 1], &self.surfaces[self.depth - 1]);
         self.components.find(net);
         self.last.clear();
-        if coarse_levels && net.linked() <= MOST_NODES {
+        if left.is_some_and(|nodes| nodes <= MOST_NODES) {
             self.last.build(net, surfaces, &self.list, &self.components);
         }
     }
@@ -75,8 +73,8 @@ impl<const D: usize> Levels<D> {
         self.surfaces.resize_with(self.surfaces.len().max(levels), Surfaces::default);
     }
 
-    /// Builds coarser levels until few nodes are left.
-    fn add_levels(&mut self) {
+    /// Builds coarser levels until few nodes are left that are linked to others; returns how many.
+    fn add_levels(&mut self) -> usize {
         let mut nodes = self.nets[0].linked();
         while nodes > FEW_NODES && self.depth < MAX_LEVELS {
             let level = self.depth;
@@ -88,12 +86,12 @@ impl<const D: usize> Levels<D> {
             let (finer, surfaces) = self.surfaces.split_at_mut(level);
             surfaces[0].join(&finer[level - 1], &this[0], h);
             self.depth += 1;
-            let left = this[0].linked();
-            if left as f64 > KEPT * nodes as f64 {
+            let before = std::mem::replace(&mut nodes, this[0].linked());
+            if nodes as f64 > KEPT * before as f64 {
                 break;
             }
-            nodes = left;
         }
+        nodes
     }
 
     /// The system's own network.

@@ -33,10 +33,7 @@ fn join_listed<const D: usize>(pattern: &Pattern) -> Joined {
             coarse_cell[first + node] = flatten(unflatten::<D>(cell as usize, 8).map(|c| c / 2), 4) as u16;
             is_carried[first + node] = pattern.traits(colour, node).is_tied;
         }
-        for direction in 0..2 * D {
-            pattern.each_first(colour, direction, 0.0, |node, _, _| is_carried[first + node] = true);
-        }
-        pattern.each_further(colour, |node, _, _| is_carried[first + node] = true);
+        pattern.each_link(colour, 0.0, |node, _, _| is_carried[first + node] = true);
     }
     for colour in 0..2 {
         let mut unite = |node: usize, end: End| {

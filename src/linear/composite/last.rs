@@ -5,7 +5,6 @@ use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 use super::body::Body;
 use super::components::Components;
 use super::net::{Colours, Net};
-use super::pattern::{DIRECTIONS, End};
 use super::surfaces::Surfaces;
 
 /// Not among the unknowns.
@@ -57,28 +56,14 @@ impl Last {
         };
         let place = &self.place;
         for block in 1..net.blocks.len() - 1 {
-            let (this, pattern) = (&net.blocks[block], net.pattern(block));
-            for colour in 0..2 {
+            for (colour, half) in net.pattern(block).half.iter().enumerate() {
                 let own = &place[colour][net.range(block, colour)];
-                for (&at, &diagonal) in own.iter().zip(&pattern.half[colour].diagonal) {
-                    add(at, at, diagonal);
-                }
-                let mut join = |node: usize, end: End, link: f32| {
-                    let other = match end {
-                        End::Here(other, index) => place[other][this.nodes[other] as usize + index],
-                        End::There(beyond) => {
-                            let at = this.beyond[colour] as usize + beyond;
-                            place[1 - colour][net.beyond[colour][at] as usize]
-                        }
-                    };
-                    add(own[node], other, -f64::from(link));
-                };
-                for direction in 0..DIRECTIONS {
-                    pattern.each_first(colour, direction, net.whole, &mut join);
-                }
-                pattern.each_further(colour, &mut join);
+                own.iter().zip(&half.diagonal).for_each(|(&at, &diagonal)| add(at, at, diagonal));
             }
         }
+        net.each_link(|colour, node, other, index, link| {
+            add(place[colour][node], place[other][index], -f64::from(link));
+        });
         for tie in net.ties.list() {
             let (node, shared) =
                 (place[tie.node.0 as usize][tie.node.1 as usize], self.shared[tie.shared as usize]);

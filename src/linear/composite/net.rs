@@ -9,7 +9,7 @@ use super::super::layout::half_rows;
 use super::super::stencil::grow;
 use super::super::topology::Topology;
 use super::gather::{self, Workspace};
-use super::pattern::{Half, Pattern};
+use super::pattern::{End, Half, Pattern};
 use super::rows::{self, Halo, Surroundings};
 use super::surfaces::Surfaces;
 use super::ties::Ties;
@@ -78,6 +78,25 @@ impl<const D: usize> Net<D> {
     /// How many nodes there are.
     pub fn size(&self) -> usize {
         self.blocks.iter().rev().skip(1).map(|block| self.patterns[block.pattern as usize].nodes()).sum()
+    }
+
+    /// Calls `each(colour, node, other colour, other node, link)` for the links of all nodes, from both ends.
+    pub fn each_link(&self, mut each: impl FnMut(usize, usize, usize, usize, f32)) {
+        for block in 1..self.blocks.len() - 1 {
+            let this = &self.blocks[block];
+            for colour in 0..2 {
+                self.pattern(block).each_link(colour, self.whole, |node, end, link| {
+                    let (other, index) = match end {
+                        End::Here(other, index) => (other, this.nodes[other] as usize + index),
+                        End::There(beyond) => {
+                            let at = this.beyond[colour] as usize + beyond;
+                            (1 - colour, self.beyond[colour][at] as usize)
+                        }
+                    };
+                    each(colour, this.nodes[colour] as usize + node, other, index, link);
+                });
+            }
+        }
     }
 
     /// Whether each node is linked to any other.

@@ -323,10 +323,7 @@ impl Pattern {
     /// Whether each node of a colour has one.
     pub fn linked(&self, colour: usize) -> Vec<bool> {
         let mut linked = vec![false; self.count(colour)];
-        for direction in 0..DIRECTIONS {
-            self.each_first(colour, direction, 0.0, |node, _, _| linked[node] = true);
-        }
-        self.each_further(colour, |node, _, _| linked[node] = true);
+        self.each_link(colour, 0.0, |node, _, _| linked[node] = true);
         linked
     }
 
@@ -386,6 +383,12 @@ impl Pattern {
         for (node, &place) in half.near(direction).iter().enumerate().filter(|(_, place)| **place != 0) {
             each(node, self.end(colour, place), links.get(node).copied().unwrap_or(whole));
         }
+    }
+
+    /// Calls `each(node, end, link)` for all links of a colour's nodes. Links that are not kept are `whole`.
+    pub fn each_link(&self, colour: usize, whole: f32, mut each: impl FnMut(usize, End, f32)) {
+        (0..DIRECTIONS).for_each(|direction| self.each_first(colour, direction, whole, &mut each));
+        self.each_further(colour, each);
     }
 
     /// Calls `each(node, end, link)` for the further links of a colour's nodes.
