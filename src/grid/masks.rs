@@ -36,10 +36,44 @@ pub fn all(dimension: usize) -> Bits {
 #[inline(always)]
 pub fn bits_of<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Bits {
     let mut bits = NONE;
-    for (word, values) in bits.iter_mut().zip(values.chunks_exact(64)) {
-        *word = values.iter().enumerate().fold(0, |word, (i, &value)| word | ((test(value) as u64) << i));
+    for (word, values) in bits.iter_mut().zip(values.as_chunks().0) {
+        *word = word_of(values, &test);
     }
     bits
+}
+
+/// One bit for each of 64 values for which `test` holds.
+#[inline(always)]
+pub fn word_of<T: Copy>(values: &[T; 64], test: impl Fn(T) -> bool) -> u64 {
+    // A byte for each first: tests of several values at a time give bytes, not bits.
+    let mut marks = [0u8; 64];
+    for (mark, &value) in marks.iter_mut().zip(values) {
+        *mark = u8::from(test(value));
+    }
+    let rows = marks.as_chunks().0.iter().enumerate();
+    rows.fold(0, |word, (row, marks)| word | gather_low_bits(u64::from_le_bytes(*marks)) << (SIDE * row))
+}
+
+/// Moves the bits at 0, 8, 16, … together.
+#[inline(always)]
+fn gather_low_bits(word: u64) -> u64 {
+    (word & FIRST_X).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
+/// Rows along x that have any cell, of a word: a bit for each.
+#[inline]
+pub fn rows_in(word: u64) -> u64 {
+    let word = word | word >> 4;
+    let word = word | word >> 2;
+    gather_low_bits(word | word >> 1)
+}
+
+/// Columns along y that have any cell, of a word: a bit for each.
+#[inline]
+pub fn columns_in(word: u64) -> u64 {
+    let word = word | word >> 32;
+    let word = word | word >> 16;
+    (word | word >> 8) & 0xff
 }
 
 /// How many cells are set.
@@ -171,11 +205,7 @@ pub fn row(bits: &Bits, row: usize) -> u8 {
 /// The lowest or highest layer of cells across an axis, as a word: in 3D 64 bits (the axes left, in order, fastest
 /// first), in 2D eight.
 pub fn plane<const D: usize>(bits: &Bits, axis: usize, high: bool) -> u64 {
-    let column = |word: u64| {
-        // Moves the bits at 0, 8, 16, … together.
-        let picked = if high { word >> (SIDE - 1) } else { word } & FIRST_X;
-        picked.wrapping_mul(0x0102_0408_1020_4080) >> 56
-    };
+    let column = |word: u64| gather_low_bits(if high { word >> (SIDE - 1) } else { word });
     let row = |word: u64| if high { word >> 56 } else { word & 0xff };
     match (D, axis) {
         (2, 0) => column(bits[0]),

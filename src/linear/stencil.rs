@@ -4,6 +4,8 @@
 //! at an edge, where links are either whole or lead to no unknown, have their own diagonal. Only blocks with partial
 //! links keep all of them.
 
+use multiversion::multiversion;
+
 use crate::grid::masks::{self, Bits};
 use crate::grid::{SIDE, block_cells};
 use crate::math::power;
@@ -77,22 +79,16 @@ fn all_equal(values: &[f32], wanted: f32) -> bool {
     values.iter().fold(true, |equal, &value| equal & (value == wanted))
 }
 
-/// One bit for each of 64 values that is positive. Rows of eight are mostly all alike.
-fn positive_bits(values: &[f32]) -> u64 {
-    values.chunks_exact(8).enumerate().fold(0, |bits, (row, values)| {
-        let count = values.iter().map(|&value| u32::from(value > 0.0)).sum::<u32>();
-        let row_bits = match count {
-            0 => 0,
-            8 => 0xff,
-            _ => values.iter().enumerate().fold(0, |b, (i, &value)| b | u64::from(value > 0.0) << i),
-        };
-        bits | row_bits << (8 * row)
-    })
+/// One bit for each of 64 values that is positive.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+fn positive_bits(values: &[f32; 64]) -> u64 {
+    masks::word_of(values, |value| value > 0.0)
 }
 
-#[inline]
-fn bit(mask: &[u64], cell: usize) -> bool {
-    mask[cell / 64] >> (cell % 64) & 1 != 0
+/// The same where a value is `wanted`.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+fn equal_bits(values: &[f32; 64], wanted: f32) -> u64 {
+    masks::word_of(values, |value| value == wanted)
 }
 
 impl Stencil {
@@ -190,10 +186,9 @@ impl Stencil {
                 }
             }
             let ground = source.ground(block);
-            for word in 0..words {
-                let cells = word * 64..word * 64 + 64;
-                linked[word] = positive_bits(&sum[cells.clone()]);
-                live[word] = linked[word] | positive_bits(&ground[cells]);
+            for (word, (sum, ground)) in sum.as_chunks().0.iter().zip(ground.as_chunks().0).enumerate() {
+                linked[word] = positive_bits(sum);
+                live[word] = linked[word] | positive_bits(ground);
             }
             carried.copy_from_slice(linked);
             for colour in 0..2 {
@@ -223,23 +218,21 @@ impl Stencil {
             let here = mask(block);
             let fits = |link: f32, joins: bool| link == constant || (link == 0.0 && !joins);
             let plain = (0..D).all(|axis| {
-                let stride = power(SIDE, axis);
                 let [low, high] = topology.beside(block)[axis].map(|b| b as usize);
                 let below = masks::beside::<D>(&here, axis, false, &mask(low));
-                let links = source.link(axis, block);
-                let beyond = mask(high);
-                links.as_chunks::<8>().0.iter().enumerate().all(|(row, links)| {
-                    let joins = ((here[row / 8] & below[row / 8]) >> (row % 8 * 8)) as u8;
-                    let (mut whole, mut none) = (0u8, 0u8);
-                    for (lane, &link) in links.iter().enumerate() {
-                        whole |= u8::from(link == constant) << lane;
-                        none |= u8::from(link == 0.0) << lane;
-                    }
-                    whole | none & !joins == u8::MAX
-                }) && low_face::<D>(axis).all(|cell| {
-                    let joins = bit(&here, cell + 7 * stride) && bit(&beyond, cell);
-                    fits(source.link(axis, high)[cell], joins)
-                })
+                let links = source.link(axis, block).as_chunks().0;
+                let is_plain = |(word, links): (usize, &[f32; 64])| {
+                    let joins = here[word] & below[word];
+                    equal_bits(links, constant) | equal_bits(links, 0.0) & !joins == u64::MAX
+                };
+                // Faces towards the block on the high side belong to it.
+                let joins =
+                    masks::plane::<D>(&here, axis, true) & masks::plane::<D>(&mask(high), axis, false);
+                let beyond = source.link(axis, high);
+                links.iter().enumerate().all(is_plain)
+                    && low_face::<D>(axis)
+                        .enumerate()
+                        .all(|(at, cell)| fits(beyond[cell], joins >> at & 1 == 1))
             });
             class[0] = if plain { EDGE } else { GENERAL };
         });
