@@ -37,15 +37,9 @@ impl<'a, T, const D: usize> Around<'a, T, D> {
         }
     }
 
-    /// Views a block and those beside it, all of the wanted colour.
-    #[inline(always)]
-    pub fn of(here: &'a [Row<T>], low: [&'a [Row<T>]; D], high: [&'a [Row<T>]; D]) -> Self {
-        Around { here, low, high }
-    }
-
     /// Makes sure that all are there.
     #[inline(always)]
-    pub fn check(&self) {
+    fn check(&self) {
         assert!(self.here.len() == half_rows(D));
         for axis in 0..D {
             assert!(self.low[axis].len() == half_rows(D) && self.high[axis].len() == half_rows(D));
@@ -99,16 +93,31 @@ pub(super) fn neighbours<T: Copy, const D: usize>(
     ]
 }
 
+/// The links of one row, if links are kept.
+#[inline(always)]
+pub(super) fn links_of<const D: usize>(links: Option<&[Row<f32>]>, row: usize) -> Option<&[Row<f32>]> {
+    links.map(|links| &links[row * 2 * D..(row + 1) * 2 * D])
+}
+
 /// `Σ g x` over the neighbours of a row.
 #[inline(always)]
-pub(super) fn pull<const D: usize>(
+fn pull<const D: usize>(
     around: &Around<'_, f32, D>,
     row: usize,
     colour: usize,
     constant: f32,
     links: Option<&[Row<f32>]>,
 ) -> Row<f32> {
-    let near = neighbours(around, row, colour);
+    pull_from::<D>(&neighbours(around, row, colour), constant, links_of::<D>(links, row))
+}
+
+/// The same from the neighbours' values, with the links of this row if any are kept.
+#[inline(always)]
+pub(super) fn pull_from<const D: usize>(
+    near: &[Row<f32>; 6],
+    constant: f32,
+    links: Option<&[Row<f32>]>,
+) -> Row<f32> {
     let mut sum = [0.0; 8];
     match links {
         None => {
@@ -121,7 +130,7 @@ pub(super) fn pull<const D: usize>(
             }
         }
         Some(links) => {
-            let links = &links[row * 2 * D..(row + 1) * 2 * D];
+            let links = &links[..2 * D];
             for lane in 0..8 {
                 let mut s = (links[0][lane] * near[0][lane] + links[1][lane] * near[1][lane])
                     + (links[2][lane] * near[2][lane] + links[3][lane] * near[3][lane]);
@@ -137,14 +146,14 @@ pub(super) fn pull<const D: usize>(
 
 /// Runs a loop twice in the source, so that the choice between constant and own links is made outside of it.
 macro_rules! with_links {
-    ($own:expr, $links:ident, $body:block) => {
+    ($own:expr, $rows:expr, $links:ident, $body:block) => {
         match $own {
             None => {
                 let $links: Option<&[Row<f32>]> = None;
                 $body
             }
             Some(own) => {
-                assert!(own.len() == 2 * D * half_rows(D));
+                assert!(own.len() == 2 * D * $rows);
                 let $links = Some(own);
                 $body
             }
@@ -166,7 +175,7 @@ pub(super) fn relax<const D: usize>(
     around.check();
     let inverse = coefficients.inverse;
     assert!(x.len() == rows && b.len() == rows && inverse.len() == rows);
-    with_links!(coefficients.links, links, {
+    with_links!(coefficients.links, rows, links, {
         for row in 0..rows {
             let sum = pull(around, row, colour, coefficients.constant, links);
             for lane in 0..8 {
@@ -220,7 +229,7 @@ pub(super) fn restrict<const D: usize>(
     let (inverse, diagonal) = (coefficients.inverse, coefficients.diagonal);
     assert!(x.len() == rows && b.len() == rows && inverse.len() == rows && diagonal.len() == rows);
     assert!(coarse.len() == 2 * rows);
-    with_links!(coefficients.links, links, {
+    with_links!(coefficients.links, rows, links, {
         for row in 0..rows {
             let sum = pull(around, row, colour, coefficients.constant, links);
             let mut residual = [0.0; 8];
@@ -288,7 +297,7 @@ pub(super) struct ExactCoefficients<'a> {
 
 /// `A p` on a row, without the part of explicit nodes.
 #[inline(always)]
-pub(super) fn product_row<T: Copy + Into<f64>, const D: usize>(
+fn product_row<T: Copy + Into<f64>, const D: usize>(
     p: Row<T>,
     around: &Around<'_, T, D>,
     row: usize,
@@ -297,7 +306,19 @@ pub(super) fn product_row<T: Copy + Into<f64>, const D: usize>(
     links: Option<&[Row<f32>]>,
     diagonal: Row<f64>,
 ) -> Row<f64> {
-    let narrow = neighbours(around, row, colour);
+    let near = neighbours(around, row, colour);
+    product_from::<T, D>(p, &near, constant, links_of::<D>(links, row), diagonal)
+}
+
+/// The same from the neighbours' values, as in [`pull_from`].
+#[inline(always)]
+pub(super) fn product_from<T: Copy + Into<f64>, const D: usize>(
+    p: Row<T>,
+    narrow: &[Row<T>; 6],
+    constant: f64,
+    links: Option<&[Row<f32>]>,
+    diagonal: Row<f64>,
+) -> Row<f64> {
     // Plain loops: `array::map` would be compiled once, without the instruction sets of the caller.
     let mut near = [[0.0f64; 8]; 6];
     for side in 0..2 * D {
@@ -319,7 +340,7 @@ pub(super) fn product_row<T: Copy + Into<f64>, const D: usize>(
             }
         }
         Some(links) => {
-            let links = &links[row * 2 * D..(row + 1) * 2 * D];
+            let links = &links[..2 * D];
             for lane in 0..8 {
                 let g = |i: usize| f64::from(links[i][lane]);
                 let mut s = (g(0) * near[0][lane] + g(1) * near[1][lane])
@@ -347,7 +368,7 @@ pub(super) fn energy<const D: usize>(
     let diagonal = coefficients.diagonal;
     assert!(p.len() == rows && diagonal.len() == rows);
     let mut sums = [0.0; 8];
-    with_links!(coefficients.links, links, {
+    with_links!(coefficients.links, rows, links, {
         for row in 0..rows {
             let product =
                 product_row(p[row], around, row, colour, coefficients.constant, links, diagonal[row]);
@@ -404,7 +425,7 @@ pub(super) fn step<T: Copy + Into<f64>, const D: usize>(
     let diagonal = coefficients.diagonal;
     assert!(p.len() == rows && diagonal.len() == rows && r.len() == rows && rounded.len() == rows);
     let (mut squares, mut max) = ([0.0; 8], [0.0f64; 8]);
-    with_links!(coefficients.links, links, {
+    with_links!(coefficients.links, rows, links, {
         for row in 0..rows {
             let product =
                 product_row(p[row], around, row, colour, coefficients.constant, links, diagonal[row]);

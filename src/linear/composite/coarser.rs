@@ -293,7 +293,7 @@ impl Desk {
     }
 }
 
-/// A coarse block in rows; none if it has too few nodes, or has nodes or links that rows have no place for.
+/// A coarse block in rows; none if it has nodes or links that rows have no place for.
 ///
 /// With one node in a cell at most, the other end of a link is known from its direction: sums are by cell and direction.
 fn coarse_in_rows<const D: usize>(
@@ -302,11 +302,10 @@ fn coarse_in_rows<const D: usize>(
     below: &Below,
     whole: f32,
 ) -> Option<Pattern> {
-    let (frame, cells) = (rows::frame::<D>(), block_cells(D));
+    let cells = block_cells(D);
     let pattern = |at: usize| &fine.patterns[below[at] as usize];
     let parts = || (0..power(2, D)).map(pattern);
-    let count = parts().map(|part| part.joined.list.len()).sum();
-    if !rows::is_worthwhile(count, D) || !parts().all(Pattern::joins_into_cells) {
+    if !parts().all(Pattern::joins_into_cells) {
         return None;
     }
     let Desk { traits, links } = desk;
@@ -360,13 +359,12 @@ fn coarse_in_rows<const D: usize>(
     let link = |cell: usize, direction: usize| links[direction * cells + cell] as f32;
     let mut coarse =
         rows::pattern_in_rows::<D>(&nodes, &linked, whole, Some(&link), Some(&|cell| traits[cell]))?;
-    let half = cells / 2;
+    let (counts, kept) = ([coarse.count(0), coarse.count(1)], coarse.rows.as_ref()?);
     let parent_of = |part: usize, aggregate: usize| {
         let cell = flatten(cell_in::<D>(part, pattern(part).joined.list[aggregate].cell), 8);
-        let colour = usize::from(masks::has(&frame.coloured[1], cell));
-        (colour * half) as u16 + frame.place[cell]
+        (kept.colour(cell) * counts[0] + kept.place(cell)) as u16
     };
-    coarse.parents = parents_of::<D>(fine, below, parent_of, cells);
+    coarse.parents = parents_of::<D>(fine, below, parent_of, counts[0] + counts[1]);
     Some(coarse)
 }
 

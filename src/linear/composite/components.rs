@@ -43,7 +43,9 @@ impl Components {
         let first = [0, red];
         let total = red + black + net.ties.x.len();
         self.sets.reset(total);
-        let mut has_ground = vec![false; total];
+        // Places that are left over between blocks are no unknowns, and need none.
+        let mut has_ground = vec![true; total];
+        has_ground[red + black..].fill(false);
         for block in 1..net.blocks.len() - 1 {
             let (this, pattern) = (&net.blocks[block], net.pattern(block));
             for colour in 0..2 {

@@ -123,7 +123,7 @@ impl<const D: usize> Levels<D> {
     pub fn cycle(&mut self, sweeps: usize) {
         for level in 0..self.depth {
             let (finer, this) = self.nets.split_at_mut(level);
-            if let Some(finer) = finer.last() {
+            if let Some(finer) = finer.last_mut() {
                 finer.restrict(&mut this[0]);
             }
             if level + 1 < self.depth {
@@ -140,9 +140,15 @@ impl<const D: usize> Levels<D> {
         }
         for level in (0..end).rev() {
             let (finer, coarser) = self.nets.split_at_mut(level + 1);
-            finer[level].prolong(&coarser[0]);
-            let sweeps = sweeps_on(level, sweeps);
-            sweep_up(&mut self.surfaces[level], &self.list, &mut finer[level], sweeps, level > 0);
+            let (net, coarse) = (&mut finer[level], &coarser[0]);
+            let (finer, coarser) = self.surfaces.split_at_mut(level + 1);
+            let (surfaces, coarser) = (&mut finer[level], &mut coarser[0]);
+            net.prolong(coarse);
+            // Coarse nodes are fewer to ask.
+            respond(coarser, &self.list, coarse);
+            surfaces.follow(coarser);
+            net.heed(surfaces);
+            sweep_up(surfaces, &self.list, net, sweeps_on(level, sweeps), level > 0);
         }
     }
 
@@ -171,10 +177,15 @@ impl<const D: usize> Levels<D> {
     }
 }
 
-/// Finds out how bodies move under the network's `x`, and heeds it.
-fn ask<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &mut Net<D>) {
+/// Finds out how bodies move under the network's `x`.
+fn respond<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &Net<D>) {
     let x = [0, 1].map(|colour: usize| net.x[colour].as_slice());
     surfaces.respond::<D, Rough>(bodies, net, x);
+}
+
+/// The same, and heeds it.
+fn ask<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &mut Net<D>) {
+    respond(surfaces, bodies, net);
     net.heed(surfaces);
 }
 
@@ -197,7 +208,7 @@ fn sweep_down<const D: usize>(
     ask(surfaces, bodies, net);
 }
 
-/// The sweeps of [`sweep_down`] in reverse, from the values at hand.
+/// The sweeps of [`sweep_down`] in reverse, from the values at hand, with bodies that move as they were last told.
 fn sweep_up<const D: usize>(
     surfaces: &mut Surfaces,
     bodies: &[Body],
@@ -206,7 +217,7 @@ fn sweep_up<const D: usize>(
     each: bool,
 ) {
     for sweep in 0..sweeps {
-        if sweep == 0 || each {
+        if sweep > 0 && each {
             ask(surfaces, bodies, net);
         }
         net.sweep_back();

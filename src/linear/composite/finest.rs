@@ -72,23 +72,30 @@ pub(super) fn read<const D: usize>(
             Kind::Own(Box::new(own_pattern(level, &source, block, &tied, net.whole)))
         })
         .collect();
+    // Usual patterns come first.
     let mut known: HashMap<Key, u32> = HashMap::new();
+    let mut wanted: Vec<Key> = Vec::new();
+    for kind in &kinds {
+        if let Kind::Usual(key) = kind {
+            known.entry(*key).or_insert_with(|| {
+                wanted.push(*key);
+                wanted.len() as u32
+            });
+        }
+    }
     net.patterns.clear();
     net.patterns.push(Pattern::default());
+    let whole = net.whole;
+    net.patterns.par_extend(wanted.par_iter().with_min_len(4).map(|key| usual_pattern::<D>(key, whole)));
     let mut patterns = vec![0];
     for kind in kinds {
-        let next = net.patterns.len() as u32;
-        let pattern = match kind {
-            Kind::Usual(key) => *known.entry(key).or_insert_with_key(|key| {
-                net.patterns.push(usual_pattern::<D>(key, net.whole));
-                next
-            }),
+        match kind {
+            Kind::Usual(key) => patterns.push(known[&key]),
             Kind::Own(pattern) => {
+                patterns.push(net.patterns.len() as u32);
                 net.patterns.push(*pattern);
-                next
             }
-        };
-        patterns.push(pattern);
+        }
     }
     net.lay_out(&patterns);
     let list = ties.iter().filter_map(|&(block, cell, shared, link, area)| {
@@ -198,9 +205,7 @@ fn usual_pattern<const D: usize>(key: &Key, whole: f32) -> Pattern {
         bits
     });
     let linked = linked::<D>(cells, |side| beyond[side]);
-    if rows::is_worthwhile(masks::count(cells), D)
-        && let Some(pattern) = rows::pattern_in_rows::<D>(cells, &linked, whole, None, None)
-    {
+    if let Some(pattern) = rows::pattern_in_rows::<D>(cells, &linked, whole, None, None) {
         return pattern;
     }
     let link = |cell: usize, axis: usize, high: bool| {
@@ -235,7 +240,7 @@ fn own_pattern<const D: usize>(
         let all = masks::bits_of(second, |second| second);
         all == masks::NONE || (0..masks::words(D)).all(|word| cells[word] & !all[word] == 0)
     });
-    if is_one_material && rows::is_worthwhile(masks::count(&cells), D) {
+    if is_one_material {
         let pattern = if level.stencil.has_partial_links(block) {
             let link = |cell: usize, direction: usize| link(cell, direction / 2, direction % 2 == 1);
             let mut linked = [masks::NONE; DIRECTIONS];

@@ -5,7 +5,6 @@
 use multiversion::multiversion;
 
 use super::pattern::{DIRECTIONS, Half};
-use super::visit::{Block, range};
 
 /// What the nodes of a block are linked to. The first place always holds zero.
 pub(super) struct Workspace<T>(Vec<T>);
@@ -16,17 +15,13 @@ impl<T: Copy + Default> Workspace<T> {
         Workspace(vec![T::default(); room])
     }
 
-    /// Takes the values that the nodes of a colour are linked to from those of the other colour.
+    /// Takes the values that the nodes of a colour are linked to: those of the other colour, and copies of what is beyond the
+    /// block.
     #[inline]
-    pub fn load(&mut self, other: &[T], blocks: &[Block], block: usize, colour: usize, beyond: &[u32]) {
-        let (this, next) = (&blocks[block], &blocks[block + 1]);
-        let own = range(blocks, block, 1 - colour);
-        let beyond = &beyond[this.beyond[colour] as usize..next.beyond[colour] as usize];
-        let (here, there) = self.0[1..].split_at_mut(own.len());
-        here.copy_from_slice(&other[own]);
-        for (value, &node) in there.iter_mut().zip(beyond) {
-            *value = other[node as usize];
-        }
+    pub fn load(&mut self, here: &[T], beyond: &[T]) {
+        let (own, there) = self.0[1..].split_at_mut(here.len());
+        own.copy_from_slice(here);
+        there[..beyond.len()].copy_from_slice(beyond);
     }
 
     #[inline(always)]

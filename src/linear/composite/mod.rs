@@ -4,8 +4,9 @@
 //! body the response `K_b` of its few degrees of freedom to the pressures around it. Cells inside bodies are no unknowns.
 //!
 //! * [`Body`], [`BodyFace`], [`Response`]: what a solve is told about bodies.
-//! * `net`, `pattern`, `visit`, `gather`, `ties`: a network stored without gaps. Between tiles there are sheets of cells: blocks of
-//!   their own shape, most of them alike. `rows`: blocks that are nearly full are swept as they are without bodies.
+//! * `net`, `pattern`, `visit`, `ties`: a network stored without gaps. Between tiles there are sheets of cells: blocks of
+//!   their own shape, most of them alike. `frame`, `rows`, `sight`: blocks are kept in rows that lie as their nodes do, and
+//!   swept as they are without bodies. `gather`: those that rows have no place for, node by node.
 //! * `finest`, `join`, `coarser`: networks of the levels; `surfaces`, `shape`: where bodies touch them, and how they ask the nodes there.
 //! * `saddle`: the indefinite form, where the bodies' velocities are unknowns too: a reference.
 //! * `cycle`: the preconditioner, down to a level that `last` solves exactly.
@@ -17,6 +18,7 @@ mod coarser;
 mod components;
 mod cycle;
 mod finest;
+mod frame;
 mod gather;
 mod join;
 mod last;
@@ -25,6 +27,7 @@ mod pattern;
 mod rows;
 mod saddle;
 mod shape;
+mod sight;
 mod space;
 mod surfaces;
 mod ties;

@@ -10,10 +10,11 @@ use super::super::stencil::grow;
 use super::super::topology::Topology;
 use super::gather::{self, Workspace};
 use super::pattern::{End, Half, Pattern};
-use super::rows::{self, Halo, Surroundings};
+use super::rows;
+use super::sight::{self, Near, Plan, Sight};
 use super::surfaces::Surfaces;
 use super::ties::Ties;
-use super::visit::{Block, Nodes, Outlook, PerBlock, both, range, visit};
+use super::visit::{Block, Form, Nodes, Outlook, PerBlock, PerRow, both, range, visit};
 
 /// One value per node, by colour.
 pub(super) type Colours<T> = [Vec<T>; 2];
@@ -28,8 +29,9 @@ pub(super) struct Net<const D: usize> {
     pub blocks: Vec<Block>,
     /// Places that a workspace for any of the blocks needs; no block has as many nodes.
     pub room: usize,
-    /// For the nodes of each colour: those of the other one beyond their block.
-    pub beyond: Colours<u32>,
+    /// For the rows of each colour: what they see of the other one, and which places of it are copied for them.
+    near: Colours<Near>,
+    beyond: Colours<u32>,
     /// The link that patterns need not keep, and with two materials that of each.
     pub whole: f32,
     pub whole_of: [f32; 2],
@@ -52,19 +54,13 @@ pub(super) struct Net<const D: usize> {
 /// What the rows of a block's nodes are worked out with.
 struct Desk {
     values: Workspace<f32>,
-    halo: Halo<f32>,
     rhs: Vec<f32>,
     residual: Vec<f32>,
 }
 
 impl Desk {
-    fn new<const D: usize>(room: usize) -> Desk {
-        Desk {
-            values: Workspace::new(room),
-            halo: Halo::new(D),
-            rhs: vec![0.0; room],
-            residual: vec![0.0; room],
-        }
+    fn new(room: usize) -> Desk {
+        Desk { values: Workspace::new(room), rhs: vec![0.0; room], residual: vec![0.0; room] }
     }
 }
 
@@ -88,15 +84,20 @@ impl<const D: usize> Net<D> {
                 self.pattern(block).each_link(colour, self.whole, |node, end, link| {
                     let (other, index) = match end {
                         End::Here(other, index) => (other, this.nodes[other] as usize + index),
-                        End::There(beyond) => {
-                            let at = this.beyond[colour] as usize + beyond;
-                            (1 - colour, self.beyond[colour][at] as usize)
-                        }
+                        End::There(beyond) => (1 - colour, self.find_beyond(block, colour, beyond)),
                     };
                     each(colour, this.nodes[colour] as usize + node, other, index, link);
                 });
             }
         }
+    }
+
+    /// The place of a node beyond a block, given by its place in [`Half::beyond`].
+    fn find_beyond(&self, block: usize, colour: usize, beyond: usize) -> usize {
+        let beyond = self.pattern(block).half[colour].beyond[beyond];
+        let other = self.topology.beside(block)[beyond.side as usize / 2][beyond.side as usize % 2] as usize;
+        let node = self.pattern(other).find(beyond.cell as usize, beyond.ordinal);
+        self.blocks[other].nodes[1 - colour] as usize + node.expect("links have two ends")
     }
 
     /// Whether each node is linked to any other.
@@ -127,53 +128,93 @@ impl<const D: usize> Net<D> {
         self.blocks.last().map_or([0; 2], |end| end.nodes.map(|count| count as usize))
     }
 
-    /// Gives every block its pattern and its place in the arrays, and finds the nodes beyond it.
+    /// How long an array of each colour must be that is looked at: see [`sight`].
+    pub fn reach(&self) -> [usize; 2] {
+        let counts = self.counts();
+        [0, 1].map(|colour| counts[colour] + 8 + self.beyond[1 - colour].len())
+    }
+
+    /// Gives every block its pattern and its place in the arrays, and finds what it sees of others.
     pub fn lay_out(&mut self, patterns: &[u32]) {
         self.blocks.clear();
         let mut next = Block::default();
         for &pattern in patterns {
             let this = &self.patterns[pattern as usize];
-            self.blocks.push(Block { pattern, in_rows: this.rows.is_some(), ..next });
-            for (colour, half) in this.half.iter().enumerate() {
-                next.nodes[colour] += half.cells.len() as u32;
-                next.beyond[colour] += half.beyond.len() as u32;
+            let counts = [0, 1].map(|colour| this.count(colour) as u32);
+            self.blocks.push(Block { pattern, form: this.form(), counts, ..next });
+            for (first, count) in next.nodes.iter_mut().zip(counts) {
+                *first += count.next_multiple_of(8);
             }
         }
         self.blocks.push(next);
         self.room = self.patterns.iter().flat_map(|pattern| &pattern.half).map(Half::room).max().unwrap_or(1);
+        let plan = Plan {
+            topology: &self.topology,
+            patterns: &self.patterns,
+            blocks: &self.blocks,
+            zeros: next.nodes,
+        };
+        let copies: Vec<[usize; 2]> =
+            (0..patterns.len()).into_par_iter().with_min_len(256).map(|block| plan.copies(block)).collect();
+        for (block, copies) in copies.iter().enumerate() {
+            self.blocks[block].beyond = next.beyond;
+            for (first, &count) in next.beyond.iter_mut().zip(copies) {
+                *first += count.next_multiple_of(8) as u32;
+            }
+        }
+        self.blocks[patterns.len()].beyond = next.beyond;
         for colour in 0..2 {
-            grow(&mut self.beyond[colour], next.beyond[colour] as usize);
             let nodes = next.nodes[colour] as usize;
-            for values in [&mut self.inverse, &mut self.x, &mut self.b, &mut self.heeded] {
+            grow(&mut self.near[colour], nodes / 8);
+            grow(&mut self.beyond[colour], next.beyond[colour] as usize);
+            for values in [&mut self.inverse, &mut self.b, &mut self.heeded] {
                 grow(&mut values[colour], nodes);
             }
         }
+        let reach = self.reach();
+        for colour in 0..2 {
+            let nodes = next.nodes[colour] as usize;
+            grow(&mut self.x[colour], reach[colour]);
+            self.x[colour][nodes..nodes + 8].fill(0.0);
+        }
         self.touched.clear();
         self.touched.resize(patterns.len(), false);
-        let Net { topology, patterns, blocks, beyond, .. } = self;
-        let [red, black] = beyond;
-        let parts = (Outlook(red, 0), Outlook(black, 1));
-        visit(blocks, parts, &|| (), &|(), block, (red, black)| {
-            let beside = topology.beside(block);
-            let half = &patterns[blocks[block].pattern as usize].half;
-            for (colour, out) in [red.0, black.0].into_iter().enumerate() {
-                for (out, beyond) in out.iter_mut().zip(half[colour].beyond.iter()) {
-                    let other = beside[beyond.side as usize / 2][beyond.side as usize % 2] as usize;
-                    let there = &patterns[blocks[other].pattern as usize];
-                    // Only blocks in rows look where there is nothing.
-                    let node = there.find(beyond.cell as usize, beyond.ordinal);
-                    *out = node.map_or(u32::MAX, |node| blocks[other].nodes[1 - colour] + node as u32);
-                }
-            }
+        let Net { topology, patterns, blocks, near, beyond, .. } = self;
+        let plan = Plan { topology, patterns, blocks, zeros: next.nodes };
+        let ([near_red, near_black], [red, black]) = (near, beyond);
+        let parts = (PerRow(near_red, 0), PerRow(near_black, 1), Outlook(red, 0), Outlook(black, 1));
+        visit(blocks, parts, &|| (), &|(), block, (near_red, near_black, red, black)| {
+            plan.look(block, 0, near_red.0, red.0);
+            plan.look(block, 1, near_black.0, black.0);
         });
+    }
+
+    /// Copies what the nodes of a colour see out of line of the `other` one.
+    pub fn copy_seen<T: Copy + Send + Sync>(&self, colour: usize, other: &mut [T]) {
+        let (nodes, copies) = other.split_at_mut(self.counts()[1 - colour] + 8);
+        sight::copy(nodes, &self.beyond[colour], copies);
+    }
+
+    /// What the rows of a colour of a block see of the `other` one.
+    #[inline]
+    pub fn sight<'a, T>(&'a self, block: usize, colour: usize, other: &'a [T]) -> Sight<'a, T> {
+        let rows = range(&self.blocks, block, colour);
+        let near = &self.near[colour][rows.start / 8..rows.end / 8];
+        Sight::new(other, range(&self.blocks, block, 1 - colour), near)
+    }
+
+    /// The copies of what the nodes of a colour of a block see beyond it, if they are listed.
+    #[inline]
+    pub fn seen<'a, T>(&self, block: usize, colour: usize, other: &'a [T]) -> &'a [T] {
+        let first = self.counts()[1 - colour] + 8 + self.blocks[block].beyond[colour] as usize;
+        &other[first..first + self.pattern(block).half[colour].beyond.len()]
     }
 
     /// A node of a block that a pattern's [`Pattern::parents`] name: its colour, and its place in the arrays.
     #[inline]
     pub fn node(&self, block: usize, parent: u16) -> Option<(usize, usize)> {
-        let (this, next, parent) =
-            (&self.blocks[block].nodes, &self.blocks[block + 1].nodes, u32::from(parent));
-        let counts = [next[0] - this[0], next[1] - this[1]];
+        let Block { nodes: this, counts, .. } = &self.blocks[block];
+        let parent = u32::from(parent);
         if parent < counts[0] {
             Some((0, (this[0] + parent) as usize))
         } else if parent < counts[0] + counts[1] {
@@ -187,11 +228,6 @@ impl<const D: usize> Net<D> {
     #[inline]
     pub fn range(&self, block: usize, colour: usize) -> std::ops::Range<usize> {
         range(&self.blocks, block, colour)
-    }
-
-    /// What the nodes of a colour see.
-    pub fn surroundings(&self, colour: usize) -> Surroundings<'_, D> {
-        Surroundings { topology: &self.topology, blocks: &self.blocks, beyond: &self.beyond[colour] }
     }
 
     /// Finds one over the diagonal, once shared nodes are tied.
@@ -252,22 +288,26 @@ impl<const D: usize> Net<D> {
     /// One pass over the nodes of a colour; bodies stay at rest unless they are heeded.
     fn relax(&mut self, colour: usize, bodies: bool, backwards: bool) {
         let mut own = std::mem::take(&mut self.x[colour]);
-        let (this, surroundings) = (&*self, self.surroundings(colour));
-        visit(&this.blocks, Nodes(&mut own, colour), &|| Desk::new::<D>(this.room), &|desk, block, x| {
-            let half = &this.pattern(block).half[colour];
+        let mut other = std::mem::take(&mut self.x[1 - colour]);
+        self.copy_seen(colour, &mut other);
+        self.x[1 - colour] = other;
+        let this = &*self;
+        visit(&this.blocks, Nodes(&mut own, colour), &|| Desk::new(this.room), &|desk, block, x| {
+            let pattern = this.pattern(block);
+            let half = &pattern.half[colour];
             let rhs = this.rhs_of(block, colour, x.0, bodies, &mut desk.rhs);
             let inverse = &this.inverse[colour][this.range(block, colour)];
             let other = this.x[1 - colour].as_slice();
-            if this.blocks[block].in_rows {
-                let around = desk.halo.look_around(&surroundings, other, block, colour);
+            if pattern.rows.is_some() {
+                let sight = this.sight(block, colour, other);
                 if this.touched[block] || half.is_tied {
-                    rows::relax(x.0, rhs, inverse, half, &around, this.whole, colour);
+                    rows::relax::<D>(x.0, rhs, inverse, half, &sight, this.whole);
                 } else {
-                    rows::relax_alone(x.0, rhs, inverse, half, &around, this.whole, colour);
+                    rows::relax_alone::<D>(x.0, rhs, inverse, half, &sight, this.whole);
                 }
                 return;
             }
-            desk.values.load(other, &this.blocks, block, colour, &this.beyond[colour]);
+            desk.values.load(&other[this.range(block, 1 - colour)], this.seen(block, colour, other));
             gather::relax(x.0, rhs, inverse, half, &mut desk.values, this.whole, backwards);
         });
         self.x[colour] = own;
@@ -316,17 +356,17 @@ impl<const D: usize> Net<D> {
     /// Residual of the nodes of a colour of a block; bodies are heeded.
     #[inline]
     fn residual<'a>(&self, desk: &'a mut Desk, block: usize, colour: usize) -> &'a [f32] {
-        let half = &self.pattern(block).half[colour];
+        let pattern = self.pattern(block);
+        let half = &pattern.half[colour];
         let (x, other) = (&self.x[colour][self.range(block, colour)], self.x[1 - colour].as_slice());
         let rhs = self.rhs_of(block, colour, x, true, &mut desk.rhs);
         let out = &mut desk.residual[..x.len()];
-        if self.blocks[block].in_rows {
-            let around = desk.halo.look_around(&self.surroundings(colour), other, block, colour);
+        if pattern.rows.is_some() {
             let inverse = &self.inverse[colour][self.range(block, colour)];
-            rows::residual(out, x, rhs, inverse, half, &around, self.whole, colour);
+            rows::residual::<D>(out, x, rhs, inverse, half, &self.sight(block, colour, other), self.whole);
             return out;
         }
-        desk.values.load(other, &self.blocks, block, colour, &self.beyond[colour]);
+        desk.values.load(&other[self.range(block, 1 - colour)], self.seen(block, colour, other));
         gather::residual(out, x, rhs, half, &mut desk.values, self.whole);
         out
     }
@@ -337,17 +377,22 @@ impl<const D: usize> Net<D> {
         !self.touched[block] && self.pattern(block).half[1].further.is_empty()
     }
 
-    /// Whether the nodes of a block follow their coarse cells, in rows on both levels.
+    /// Whether the nodes of a block follow their coarse cells, in all rows on both levels.
     #[inline]
     fn is_regular(&self, block: usize, cover: &Block) -> bool {
-        self.blocks[block].in_rows && cover.in_rows && self.pattern(block).joined.follows_rule
+        let is_full = |block: &Block| block.form == Form::AllRows;
+        is_full(&self.blocks[block]) && is_full(cover) && self.pattern(block).joined.follows_rule
     }
 
     /// Sets the right-hand side of the coarser level to the sums of residuals.
-    pub fn restrict(&self, coarse: &mut Net<D>) {
+    pub fn restrict(&mut self, coarse: &mut Net<D>) {
+        let mut x = std::mem::take(&mut self.x);
+        (0..2).for_each(|colour| self.copy_seen(colour, &mut x[1 - colour]));
+        self.x = x;
+        let this = &*self;
         let most = 2 * coarse.room;
         let Net { patterns, blocks, children, b, .. } = coarse;
-        let desk = || (Desk::new::<D>(self.room), vec![0.0f32; most], vec![[0.0f32; 8]; 2 * half_rows(D)]);
+        let desk = || (Desk::new(this.room), vec![0.0f32; most], vec![[0.0f32; 8]; 2 * half_rows(D)]);
         visit(blocks, both(b), &desk, &|(desk, sums, natural), cover, (red, black)| {
             let counts = [red.0.len(), black.0.len()];
             let sums = &mut sums[..counts[0] + counts[1] + 1];
@@ -356,10 +401,10 @@ impl<const D: usize> Net<D> {
             let parents = &patterns[blocks[cover].pattern as usize].parents;
             for (octant, &block) in children[cover].iter().enumerate().filter(|(_, block)| **block != 0) {
                 let block = block as usize;
-                for colour in 0..if self.is_settled(block) { 1 } else { 2 } {
-                    let residual = self.residual(desk, block, colour);
-                    if self.is_regular(block, &blocks[cover]) {
-                        rows::fold(natural, &self.topology.octant(block), residual);
+                for colour in 0..if this.is_settled(block) { 1 } else { 2 } {
+                    let residual = this.residual(desk, block, colour);
+                    if this.is_regular(block, &blocks[cover]) {
+                        rows::fold(natural, &this.topology.octant(block), residual);
                     } else {
                         gather::add_to_parents(sums, residual, parents.of(octant, colour));
                     }
@@ -368,12 +413,12 @@ impl<const D: usize> Net<D> {
             let (reds, blacks) = sums[..counts[0] + counts[1]].split_at(counts[0]);
             for (colour, (out, sums)) in [(red.0, reds), (black.0, blacks)].into_iter().enumerate() {
                 out.copy_from_slice(sums);
-                if blocks[cover].in_rows {
+                if blocks[cover].form == Form::AllRows {
                     rows::add_natural::<D>(out, natural, colour);
                 }
             }
         });
-        self.ties.restrict([&self.x[0], &self.x[1]], &mut coarse.ties);
+        this.ties.restrict([&this.x[0], &this.x[1]], &mut coarse.ties);
     }
 
     /// Adds the values of the coarser level.
@@ -412,17 +457,22 @@ impl<const D: usize> Net<D> {
         self.ties.prolong(&coarse.ties);
     }
 
-    /// Sets `x` to `b` over the diagonal.
-    pub fn divide_by_diagonal(&mut self) {
+    /// Sets `x` to `b` over the diagonal, and returns `x·b`.
+    pub fn divide_by_diagonal(&mut self, partial: &mut Vec<f64>) -> f64 {
+        partial.clear();
+        partial.resize(self.blocks.len() - 1, 0.0);
         let Net { blocks, inverse, x, b, ties, .. } = self;
-        for colour in 0..2 {
-            let (b, inverse) = (&b[colour], &inverse[colour]);
-            visit(blocks, Nodes(&mut x[colour], colour), &|| (), &|(), block, x| {
+        let (red, black) = both(x);
+        visit(blocks, (red, black, PerBlock(partial)), &|| (), &|(), block, (red, black, sum)| {
+            for (colour, x) in [red.0, black.0].into_iter().enumerate() {
                 let range = range(blocks, block, colour);
-                gather::divide(x.0, &b[range.clone()], &inverse[range]);
-            });
-        }
+                let b = &b[colour][range.clone()];
+                gather::divide(x, b, &inverse[colour][range]);
+                sum.0[0] += gather::dot(x, b);
+            }
+        });
         ties.start_from_zero();
+        partial.iter().sum::<f64>() + ties.alignment()
     }
 
     /// `x·b`.
@@ -444,6 +494,7 @@ impl<const D: usize> Net<D> {
         self.topology.bytes()
             + self.patterns.iter().map(Pattern::bytes).sum::<usize>()
             + self.blocks.capacity() * size_of::<Block>()
+            + self.near.iter().map(|list| list.capacity() * size_of::<Near>()).sum::<usize>()
             + self.beyond.iter().map(|list| list.capacity() * 4).sum::<usize>()
             + values.into_iter().flatten().map(|list| list.capacity() * 4).sum::<usize>()
             + self.ties.bytes()

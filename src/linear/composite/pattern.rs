@@ -9,6 +9,7 @@ use crate::grid::{block_cells, masks};
 use crate::math::power;
 
 use super::rows::{self, Rows};
+use super::visit::Form;
 
 /// No node.
 pub(super) const NONE: u16 = u16::MAX;
@@ -115,7 +116,7 @@ pub(super) struct Pattern {
     pub half: [Half; 2],
     /// Traits of each node; empty where all are as usual.
     pub traits: [Vec<Traits>; 2],
-    /// If all cells are kept, in rows.
+    /// If they are kept in rows.
     pub rows: Option<Box<Rows>>,
     /// Index of the first node of each cell among those of its colour; not in rows.
     first: Vec<u16>,
@@ -285,11 +286,31 @@ impl Draft {
 }
 
 impl Pattern {
+    /// How nodes are kept.
+    pub fn form(&self) -> Form {
+        match &self.rows {
+            None => Form::Listed,
+            Some(rows) if rows.few.is_some() => Form::SomeRows,
+            Some(_) => Form::AllRows,
+        }
+    }
+
+    /// Sets values to 0 where a colour has no node.
+    pub fn clear_others(&self, colour: usize, values: &mut [f64]) {
+        let Some(rows) = &self.rows else { return };
+        if self.nodes() == self.count(0) + self.count(1) {
+            return;
+        }
+        for (value, &cell) in values.iter_mut().zip(self.half[colour].cells.iter()) {
+            *value = if masks::has(&rows.nodes, cell as usize) { *value } else { 0.0 };
+        }
+    }
+
     /// Index, among those of its colour, of a node in a cell.
     #[inline]
     pub fn find(&self, cell: usize, ordinal: u8) -> Option<usize> {
         if let Some(rows) = &self.rows {
-            return masks::has(&rows.nodes, cell).then(|| rows.frame.place[cell] as usize);
+            return masks::has(&rows.nodes, cell).then(|| rows.place(cell));
         }
         match self.first.get(cell) {
             Some(&first) if first != NONE => Some(first as usize + ordinal as usize),
@@ -330,8 +351,8 @@ impl Pattern {
     /// Whether there is a node in a place.
     #[inline]
     pub fn has_node(&self, colour: usize, node: usize) -> bool {
-        let cell = |rows: &Rows| rows.frame.cells[colour][node] as usize;
-        self.rows.as_ref().is_none_or(|rows| masks::has(&rows.nodes, cell(rows)))
+        let cell = || self.half[colour].cells[node] as usize;
+        self.rows.as_ref().is_none_or(|rows| masks::has(&rows.nodes, cell()))
     }
 
     /// Traits of a node.
@@ -374,7 +395,7 @@ impl Pattern {
                 for bit in masks::each_in(rows.linked[direction][word] & coloured) {
                     let cell = word * 64 + bit;
                     let link = rows.link(&half.links, cell, direction, whole);
-                    each(rows.frame.place[cell] as usize, rows.end(cell, direction), link);
+                    each(rows.place(cell), rows.end(cell, direction), link);
                 }
             }
             return;

@@ -1,105 +1,16 @@
-//! Blocks that are nearly full keep all their cells, in the rows of `linear::layout`, and are swept as blocks of networks
-//! without bodies are. Cells that are no nodes have no diagonal, and their value stays 0.
-
-use std::sync::LazyLock;
+//! Blocks kept in rows, and swept as blocks of networks without bodies are. Cells that are no nodes have no diagonal, and their
+//! value stays 0.
 
 use multiversion::multiversion;
 
-use crate::grid::{block_cells, masks};
+use crate::grid::masks;
 use crate::math::power;
 
-use super::super::kernels::{self, Around, Coefficients, product_row, pull, with_links};
-use super::super::layout::{
-    Row, half_rows, join_row, natural_index, plane_rows, row_of_cover, split_index, split_row,
-};
-use super::super::topology::Topology;
-use super::pattern::{Beyond, DIRECTIONS, End, Half, Pattern, Traits};
-use super::visit::{Block, range};
-
-/// Blocks with so many nodes are kept in rows. Below, the rows' empty places cost more than a list of neighbours does.
-const fn enough(dimension: usize) -> usize {
-    block_cells(dimension) * 3 / 8
-}
-
-/// Whether a block with so many nodes had better be kept in rows.
-pub(super) fn is_worthwhile(nodes: usize, dimension: usize) -> bool {
-    nodes >= enough(dimension)
-}
-
-/// Where things are in rows; all blocks share it.
-#[derive(Debug)]
-pub(super) struct Frame {
-    /// The cells of each colour's places, and the cells of each colour.
-    pub cells: [Vec<u16>; 2],
-    pub coloured: [masks::Bits; 2],
-    /// Each cell's place among those of its colour.
-    pub place: Vec<u16>,
-    /// For the cells of each colour: the other one's cells beyond the block, side by side, and their places there.
-    pub beyond: [Vec<Beyond>; 2],
-    places_beyond: [Vec<u16>; 2],
-    /// By direction and cell: the neighbour's place, or [`THERE`] and its place in `beyond`.
-    near: Vec<u16>,
-    /// By direction and cell: the place of that link among those of the cell's colour.
-    link: Vec<u16>,
-}
-
-const THERE: u16 = 1 << 15;
-
-impl Frame {
-    fn new<const D: usize>() -> Frame {
-        let cells = block_cells(D);
-        let mut frame = Frame {
-            cells: [0, 1]
-                .map(|colour| (0..cells / 2).map(|place| natural_index::<D>(colour, place) as u16).collect()),
-            coloured: [masks::NONE; 2],
-            place: (0..cells).map(|cell| split_index::<D>(cell).1 as u16).collect(),
-            beyond: Default::default(),
-            places_beyond: Default::default(),
-            near: vec![0; DIRECTIONS * cells],
-            link: vec![0; DIRECTIONS * cells],
-        };
-        for direction in 0..2 * D {
-            let (axis, high) = (direction / 2, direction % 2);
-            let stride = power(8, axis);
-            for cell in 0..cells {
-                let (colour, place) = split_index::<D>(cell);
-                frame.coloured[colour][cell / 64] |= 1 << (cell % 64);
-                let at = cell / stride % 8;
-                let is_beyond = at == 7 * high;
-                let other = match (is_beyond, high) {
-                    (true, 0) => cell + 7 * stride,
-                    (true, _) => cell - 7 * stride,
-                    (false, 0) => cell - stride,
-                    (false, _) => cell + stride,
-                };
-                frame.near[direction * cells + cell] = if is_beyond {
-                    let there = Beyond { side: direction as u8, ordinal: 0, cell: other as u16 };
-                    frame.beyond[colour].push(there);
-                    frame.places_beyond[colour].push(split_index::<D>(other).1 as u16);
-                    THERE | (frame.beyond[colour].len() - 1) as u16
-                } else {
-                    split_index::<D>(other).1 as u16
-                };
-                // The order of `kernels::neighbours`: x, the last axis with the other cell of the pair first, y.
-                let slot = match axis {
-                    0 => high,
-                    axis if axis == D - 1 => 2 + usize::from(at % 2 == high),
-                    _ => 4 + high,
-                };
-                frame.link[direction * cells + cell] = ((place / 8 * 2 * D + slot) * 8 + place % 8) as u16;
-            }
-        }
-        frame
-    }
-}
-
-static FRAME_2D: LazyLock<Frame> = LazyLock::new(Frame::new::<2>);
-static FRAME_3D: LazyLock<Frame> = LazyLock::new(Frame::new::<3>);
-
-/// The frame of a dimension.
-pub(super) fn frame<const D: usize>() -> &'static Frame {
-    if D == 2 { &FRAME_2D } else { &FRAME_3D }
-}
+use super::super::kernels::{links_of, product_from, pull_from, with_links};
+use super::super::layout::{Row, half_rows, join_row, plane_rows, row_of_cover, split_row};
+use super::frame::{Choice, Frame, THERE, frame};
+use super::pattern::{DIRECTIONS, End, Half, Pattern, Traits};
+use super::sight::Sight;
 
 /// What a pattern in rows has beside its halves.
 #[derive(Clone, Debug)]
@@ -109,17 +20,71 @@ pub(super) struct Rows {
     pub nodes: masks::Bits,
     /// Those that have a link in each direction.
     pub linked: [masks::Bits; DIRECTIONS],
+    /// If not all rows are kept.
+    pub few: Option<Few>,
+}
+
+/// The rows that a block keeps, and what it sees from them.
+#[derive(Clone, Debug)]
+pub(super) struct Few {
+    kept: Vec<u8>,
+    /// Each row's number among them.
+    rank: [u8; 32],
+    /// For the nodes of each colour: those beyond the block that they are linked to, as [`Frame::beyond`] counts them.
+    seen: [Vec<u16>; 2],
+}
+
+/// Not kept.
+const ABSENT: u8 = u8::MAX;
+
+impl Few {
+    fn new(frame: &Frame, rows: u32, linked: &[masks::Bits; DIRECTIONS]) -> Few {
+        let kept: Vec<u8> = masks::each_in(u64::from(rows)).map(|row| row as u8).collect();
+        let mut few = Few { kept, rank: [ABSENT; 32], seen: Default::default() };
+        for (rank, &row) in few.kept.iter().enumerate() {
+            few.rank[row as usize] = rank as u8;
+        }
+        let cells = frame.place.len();
+        for (direction, linked) in linked.iter().enumerate() {
+            for cell in masks::each(linked) {
+                let near = frame.near[direction * cells + cell];
+                if near & THERE != 0 {
+                    let colour = usize::from(masks::has(&frame.coloured[1], cell));
+                    few.seen[colour].push(near & !THERE);
+                }
+            }
+        }
+        few
+    }
 }
 
 impl Rows {
-    /// Sets values to 0 where a colour has no node.
-    pub fn clear_others(&self, colour: usize, values: &mut [f64]) {
-        if self.nodes == masks::or(&self.frame.coloured[0], &self.frame.coloured[1]) {
-            return;
+    /// The rows that are kept, in order.
+    pub fn kept(&self) -> impl Iterator<Item = usize> + '_ {
+        let all = if self.few.is_some() { 0 } else { self.frame.cells[0].len() / 8 };
+        let few = self.few.iter().flat_map(|few| &few.kept).map(|&row| row as usize);
+        (0..all).chain(few)
+    }
+
+    /// The same by bits.
+    pub fn kept_mask(&self) -> u32 {
+        self.kept().fold(0, |rows, row| rows | 1 << row)
+    }
+
+    /// A row's number among those kept, if it is.
+    #[inline]
+    pub fn rank(&self, row: usize) -> Option<usize> {
+        match &self.few {
+            None => Some(row),
+            Some(few) => (few.rank[row] != ABSENT).then_some(few.rank[row] as usize),
         }
-        for (value, &cell) in values.iter_mut().zip(&self.frame.cells[colour]) {
-            *value = if masks::has(&self.nodes, cell as usize) { *value } else { 0.0 };
-        }
+    }
+
+    /// A cell's place among those of its colour.
+    #[inline]
+    pub fn place(&self, cell: usize) -> usize {
+        let place = self.frame.place[cell] as usize;
+        self.few.as_ref().map_or(place, |few| 8 * few.rank[place / 8] as usize + place % 8)
     }
 
     /// The colour of a cell.
@@ -152,18 +117,32 @@ impl Rows {
     pub fn end(&self, cell: usize, direction: usize) -> End {
         let colour = self.colour(cell);
         let near = self.frame.near[direction * self.frame.place.len() + cell];
-        if near & THERE == 0 {
-            End::Here(1 - colour, near as usize)
-        } else {
-            End::There((near & !THERE) as usize)
+        match (near & THERE, &self.few) {
+            (0, None) => End::Here(1 - colour, near as usize),
+            (0, Some(few)) => {
+                End::Here(1 - colour, 8 * few.rank[near as usize / 8] as usize + near as usize % 8)
+            }
+            (_, None) => End::There((near & !THERE) as usize),
+            (_, Some(few)) => {
+                let seen = few.seen[colour].binary_search(&(near & !THERE));
+                End::There(seen.expect("only links are followed"))
+            }
         }
     }
 
     /// A cell's link in a direction, from the links of its colour; `whole` where these need not be kept.
     #[inline]
     pub fn link(&self, links: &[f32], cell: usize, direction: usize, whole: f32) -> f32 {
+        links.get(self.place_of_link(cell, direction)).copied().unwrap_or(whole)
+    }
+
+    /// Where that link is among those of its colour.
+    #[inline]
+    fn place_of_link(&self, cell: usize, direction: usize) -> usize {
         let at = self.frame.link[direction * self.frame.place.len() + cell] as usize;
-        links.get(at).copied().unwrap_or(whole)
+        // Each row has as many rows of links as nodes have neighbours.
+        let each = self.frame.link_rows * 8;
+        self.few.as_ref().map_or(at, |few| few.rank[at / each] as usize * each + at % each)
     }
 }
 
@@ -195,14 +174,27 @@ pub(super) fn pattern_in_rows<const D: usize>(
     link: Option<&dyn Fn(usize, usize) -> f32>,
     traits: Option<&dyn Fn(usize) -> Traits>,
 ) -> Option<Pattern> {
-    let frame = frame::<D>();
+    let choice = Choice::new::<D>(nodes);
+    let frame = frame::<D>(choice.turn);
+    let few = choice.rows.map(|rows| Few::new(frame, rows, linked));
+    let rows = Box::new(Rows { frame, nodes: *nodes, linked: *linked, few });
     let mut pattern = Pattern::default();
     for colour in 0..2 {
-        let cells = frame.cells[colour].as_slice();
-        let count = cells.len();
         let half = &mut pattern.half[colour];
-        half.cells = cells.into();
-        half.beyond = frame.beyond[colour].as_slice().into();
+        match &rows.few {
+            None => {
+                half.cells = frame.cells[colour].as_slice().into();
+                half.beyond = frame.beyond[colour].as_slice().into();
+            }
+            Some(few) => {
+                let (cells, _) = frame.cells[colour].as_chunks::<8>();
+                half.cells = few.kept.iter().flat_map(|&row| cells[row as usize]).collect();
+                half.beyond =
+                    few.seen[colour].iter().map(|&seen| frame.beyond[colour][seen as usize]).collect();
+            }
+        }
+        let cells = &half.cells;
+        let count = cells.len();
         half.own = 1;
         half.diagonal = vec![0.0; count];
         if let Some(traits) = traits {
@@ -220,7 +212,7 @@ pub(super) fn pattern_in_rows<const D: usize>(
             half.links = vec![0.0; 2 * D * count];
         }
         for (direction, linked) in linked.iter().enumerate().take(2 * D) {
-            for (sum, &cell) in half.diagonal.iter_mut().zip(cells) {
+            for (sum, &cell) in half.diagonal.iter_mut().zip(cells.iter()) {
                 let cell = cell as usize;
                 let Some(link) = link else {
                     *sum += f64::from(whole) * f64::from(masks::has(linked, cell) as u8);
@@ -228,7 +220,7 @@ pub(super) fn pattern_in_rows<const D: usize>(
                 };
                 if masks::has(linked, cell) {
                     let link = link(cell, direction);
-                    half.links[frame.link[direction * frame.place.len() + cell] as usize] = link;
+                    half.links[rows.place_of_link(cell, direction)] = link;
                     *sum += f64::from(link);
                 }
             }
@@ -236,16 +228,13 @@ pub(super) fn pattern_in_rows<const D: usize>(
         half.find_inverse();
         let is_tied = |place: usize| pattern.traits[colour].get(place).is_some_and(|traits| traits.is_tied);
         let is_held = |place: usize| half.diagonal[place] > 0.0 || is_tied(place);
-        if (0..count).any(|place| masks::has(nodes, cells[place] as usize) && !is_held(place)) {
+        if (0..count).any(|place| masks::has(nodes, half.cells[place] as usize) && !is_held(place)) {
             return None;
         }
     }
-    pattern.rows = Some(Box::new(Rows { frame, nodes: *nodes, linked: *linked }));
+    pattern.rows = Some(rows);
     Some(pattern)
 }
-
-/// What the nodes of a block in rows see beyond it, where that is not in rows itself.
-pub(super) struct Halo<T>(Vec<Row<T>>);
 
 /// Values in rows.
 #[inline(always)]
@@ -257,55 +246,6 @@ pub(super) fn rows<T>(values: &[T]) -> &[Row<T>] {
 #[inline(always)]
 pub(super) fn rows_mut<T>(values: &mut [T]) -> &mut [Row<T>] {
     values.as_chunks_mut().0
-}
-
-/// Blocks and their neighbours.
-pub(super) struct Surroundings<'a, const D: usize> {
-    pub topology: &'a Topology<D>,
-    pub blocks: &'a [Block],
-    /// For the nodes of the colour that looks around: those of the other one beyond their block.
-    pub beyond: &'a [u32],
-}
-
-impl<T: Copy + Default> Halo<T> {
-    /// For blocks of a dimension.
-    pub fn new(dimension: usize) -> Self {
-        Halo(vec![[T::default(); 8]; 2 * dimension * half_rows(dimension)])
-    }
-
-    /// What the nodes of a colour of a block see of the `other` one.
-    #[inline]
-    pub fn look_around<'a, const D: usize>(
-        &'a mut self,
-        net: &Surroundings<'a, D>,
-        other: &'a [T],
-        block: usize,
-        colour: usize,
-    ) -> Around<'a, T, D> {
-        let (count, frame) = (half_rows(D), frame::<D>());
-        let beside = net.topology.beside(block);
-        let first = net.blocks[block].beyond[colour] as usize;
-        let is_in_rows = |side: usize| net.blocks[beside[side / 2][side % 2] as usize].in_rows;
-        let each = frame.beyond[colour].len() / (2 * D);
-        for side in (0..2 * D).filter(|&side| !is_in_rows(side)) {
-            let halo = self.0[side * count..(side + 1) * count].as_flattened_mut();
-            let places = &frame.places_beyond[colour][side * each..(side + 1) * each];
-            for (&place, &node) in places.iter().zip(&net.beyond[first + side * each..]) {
-                // Where there is no node the index is too high.
-                halo[place as usize] = other.get(node as usize).copied().unwrap_or_default();
-            }
-        }
-        let halo = &*self;
-        let view = |side: usize| match beside[side / 2][side % 2] as usize {
-            block if net.blocks[block].in_rows => rows(&other[range(net.blocks, block, 1 - colour)]),
-            _ => &halo.0[side * count..(side + 1) * count],
-        };
-        Around::of(
-            rows(&other[range(net.blocks, block, 1 - colour)]),
-            std::array::from_fn(|axis| view(2 * axis)),
-            std::array::from_fn(|axis| view(2 * axis + 1)),
-        )
-    }
 }
 
 /// The links of a half, if it keeps any.
@@ -321,17 +261,17 @@ pub(super) fn relax<const D: usize>(
     rhs: &[f32],
     inverse: &[f32],
     half: &Half,
-    around: &Around<'_, f32, D>,
+    sight: &Sight<'_, f32>,
     whole: f32,
-    colour: usize,
 ) {
-    let count = const { half_rows(D) };
-    around.check();
     let (x, rhs, inverse, diagonal) = (rows_mut(x), rows(rhs), rows(inverse), rows(&half.rounded));
-    assert!(x.len() == count && rhs.len() == count && inverse.len() == count && diagonal.len() == count);
-    with_links!(links(half), links, {
+    let count = x.len();
+    sight.check(count);
+    assert!(rhs.len() == count && inverse.len() == count && diagonal.len() == count);
+    with_links!(links(half), count, links, {
         for row in 0..count {
-            let sum = pull(around, row, colour, whole, links);
+            let near = sight.neighbours(row);
+            let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
             for lane in 0..8 {
                 let residual = rhs[row][lane] + sum[lane] - diagonal[row][lane] * x[row][lane];
                 x[row][lane] += inverse[row][lane] * residual;
@@ -341,46 +281,50 @@ pub(super) fn relax<const D: usize>(
 }
 
 /// The same where `inverse` is one over the diagonal: what a node was before does not matter.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 pub(super) fn relax_alone<const D: usize>(
     x: &mut [f32],
     rhs: &[f32],
     inverse: &[f32],
     half: &Half,
-    around: &Around<'_, f32, D>,
+    sight: &Sight<'_, f32>,
     whole: f32,
-    colour: usize,
 ) {
-    let coefficients = Coefficients {
-        constant: whole,
-        links: links(half),
-        inverse: rows(inverse),
-        diagonal: rows(&half.rounded),
-    };
-    kernels::relax(rows_mut(x), rows(rhs), around, &coefficients, colour);
+    let (x, rhs, inverse) = (rows_mut(x), rows(rhs), rows(inverse));
+    let count = x.len();
+    sight.check(count);
+    assert!(rhs.len() == count && inverse.len() == count);
+    with_links!(links(half), count, links, {
+        for row in 0..count {
+            let near = sight.neighbours(row);
+            let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
+            for lane in 0..8 {
+                x[row][lane] = (rhs[row][lane] + sum[lane]) * inverse[row][lane];
+            }
+        }
+    });
 }
 
 /// `rhs + Σ g x_neighbour − diagonal x`, and 0 where there is no node.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-#[allow(clippy::too_many_arguments)]
 pub(super) fn residual<const D: usize>(
     out: &mut [f32],
     x: &[f32],
     rhs: &[f32],
     inverse: &[f32],
     half: &Half,
-    around: &Around<'_, f32, D>,
+    sight: &Sight<'_, f32>,
     whole: f32,
-    colour: usize,
 ) {
-    let count = const { half_rows(D) };
-    around.check();
     let (out, x, rhs, inverse, diagonal) =
         (rows_mut(out), rows(x), rows(rhs), rows(inverse), rows(&half.rounded));
-    assert!(out.len() == count && x.len() == count && rhs.len() == count);
-    assert!(inverse.len() == count && diagonal.len() == count);
-    with_links!(links(half), links, {
+    let count = out.len();
+    sight.check(count);
+    assert!(x.len() == count && rhs.len() == count && inverse.len() == count && diagonal.len() == count);
+    with_links!(links(half), count, links, {
         for row in 0..count {
-            let sum = pull(around, row, colour, whole, links);
+            let near = sight.neighbours(row);
+            let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
             for lane in 0..8 {
                 let residual = rhs[row][lane] + sum[lane] - diagonal[row][lane] * x[row][lane];
                 out[row][lane] = if inverse[row][lane] > 0.0 { residual } else { 0.0 };
@@ -442,17 +386,17 @@ pub(super) fn product<T: Copy + Into<f64>, const D: usize>(
     out: &mut [f64],
     p: &[T],
     half: &Half,
-    around: &Around<'_, T, D>,
+    sight: &Sight<'_, T>,
     whole: f64,
-    colour: usize,
 ) {
-    let count = const { half_rows(D) };
-    around.check();
     let (out, p, diagonal) = (rows_mut(out), rows(p), rows(&half.diagonal));
-    assert!(out.len() == count && p.len() == count && diagonal.len() == count);
-    with_links!(links(half), links, {
+    let count = out.len();
+    sight.check(count);
+    assert!(p.len() == count && diagonal.len() == count);
+    with_links!(links(half), count, links, {
         for row in 0..count {
-            out[row] = product_row(p[row], around, row, colour, whole, links, diagonal[row]);
+            let near = sight.neighbours(row);
+            out[row] = product_from::<T, D>(p[row], &near, whole, links_of::<D>(links, row), diagonal[row]);
         }
     });
 }

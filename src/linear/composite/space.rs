@@ -13,9 +13,9 @@ use super::components::{Labels, MIXED};
 use super::cycle::Levels;
 use super::gather::{self, Factor, Workspace};
 use super::net::{Colours, Net};
-use super::rows::{self, Halo};
+use super::rows;
 use super::shape::{Exact, Widened};
-use super::visit::{Block, Nodes, PerBlock, both, range, visit};
+use super::visit::{Block, Form, PerBlock, both, range, visit};
 
 /// A system with bodies and the vectors of its solve.
 #[derive(Clone, Debug, Default)]
@@ -66,12 +66,15 @@ impl<const D: usize> Composite<D> {
     pub fn build(&mut self, system: &System<'_, D>, bodies: &Bodies<'_>, multigrid: bool) {
         self.levels.build(system, bodies, multigrid);
         self.labels = None;
-        let counts = self.levels.finest().counts();
+        let (counts, reach) = (self.levels.finest().counts(), self.levels.finest().reach());
         for colour in 0..2 {
-            for values in [&mut self.x, &mut self.r, &mut self.q] {
+            for values in [&mut self.r, &mut self.q] {
                 grow(&mut values[colour], counts[colour]);
             }
-            grow(&mut self.p[colour], counts[colour]);
+            grow(&mut self.x[colour], reach[colour]);
+            grow(&mut self.p[colour], reach[colour]);
+            self.x[colour][counts[colour]..].fill(0.0);
+            self.p[colour][counts[colour]..].fill(0.0);
         }
         let count = system.shared.len();
         for values in [&mut self.shared.x, &mut self.shared.r, &mut self.shared.q] {
@@ -136,16 +139,13 @@ fn gather<const D: usize>(
         size.0[0] = Size::default();
         let pattern = net.pattern(block);
         for (colour, out) in [red.0, black.0].into_iter().enumerate() {
-            match &pattern.rows {
-                Some(rows) => {
-                    rows::split::<D>(out, values, colour);
-                    rows.clear_others(colour, out);
-                }
-                None => {
-                    let cells = pattern.half[colour].cells.iter();
-                    out.iter_mut().zip(cells).for_each(|(out, &cell)| *out = values[cell as usize]);
-                }
+            if net.blocks[block].form == Form::AllRows {
+                rows::split::<D>(out, values, colour);
+            } else {
+                let cells = pattern.half[colour].cells.iter();
+                out.iter_mut().zip(cells).for_each(|(out, &cell)| *out = values[cell as usize]);
             }
+            pattern.clear_others(colour, out);
             size.0[0].include_all(out);
         }
     });
@@ -215,27 +215,26 @@ impl<const D: usize> Space<D> for Composite<D> {
         let (net, surfaces, bodies) = self.levels.finest_with_surfaces();
         surfaces.respond::<D, Exact>(bodies, net, [&self.x[0], &self.x[1]]);
         let Shared { x, q, .. } = &mut self.shared;
+        (0..2).for_each(|colour| self.levels.finest().copy_seen(colour, &mut self.x[1 - colour]));
         multiply(&self.levels, (&self.x, x), (&mut self.q, q), &mut self.partial);
         self.go(None, 1.0, scale)
     }
 
     fn precondition(&mut self, kind: PreconditionerKind, sweeps: usize) -> f64 {
-        if kind == PreconditionerKind::Multigrid {
-            self.levels.cycle(sweeps.max(1));
-        } else {
-            self.levels.finest_mut().divide_by_diagonal();
+        if kind != PreconditionerKind::Multigrid {
+            return self.levels.finest_mut().divide_by_diagonal(&mut self.partial);
         }
+        self.levels.cycle(sweeps.max(1));
         self.levels.finest().alignment(&mut self.partial)
     }
 
     fn redirect(&mut self, beta: f64) {
         let (net, beta) = (self.levels.finest(), beta as f32);
-        for (colour, p) in self.p.iter_mut().enumerate() {
-            let z = &net.x[colour];
-            visit(&net.blocks, Nodes(p, colour), &|| (), &|(), block, p| {
-                gather::redirect(p.0, own(z, &net.blocks, block, colour), beta);
-            });
-        }
+        visit(&net.blocks, both(&mut self.p), &|| (), &|(), block, (red, black)| {
+            for (colour, p) in [red.0, black.0].into_iter().enumerate() {
+                gather::redirect(p, own(&net.x[colour], &net.blocks, block, colour), beta);
+            }
+        });
         for (p, z) in self.shared.p.iter_mut().zip(&net.ties.x) {
             *p = if beta == 0.0 { *z } else { z + beta * *p };
         }
@@ -245,6 +244,7 @@ impl<const D: usize> Space<D> for Composite<D> {
         let (net, surfaces, bodies) = self.levels.finest_with_surfaces();
         surfaces.respond::<D, Widened>(bodies, net, [&self.p[0], &self.p[1]]);
         let Shared { p, q, .. } = &mut self.shared;
+        (0..2).for_each(|colour| self.levels.finest().copy_seen(colour, &mut self.p[1 - colour]));
         multiply(&self.levels, (&self.p, p), (&mut self.q, q), &mut self.partial);
         let shared: f64 = p.iter().zip(q).map(|(&p, q)| f64::from(p) * *q).sum();
         self.partial.iter().sum::<f64>() + shared
@@ -315,9 +315,7 @@ impl<const D: usize> Space<D> for Composite<D> {
                 } else {
                     values.iter_mut().for_each(|value| *value -= means[label as usize]);
                 }
-                if let Some(rows) = &pattern.rows {
-                    rows.clear_others(colour, values);
-                }
+                pattern.clear_others(colour, values);
             }
         });
         for (node, (value, &label)) in shared.iter_mut().zip(&labels.shared).enumerate() {
@@ -333,24 +331,20 @@ impl<const D: usize> Composite<D> {
         let Composite { levels, x, r, q, sizes, .. } = self;
         sizes.fill(Size::default());
         let Net { blocks, b, .. } = levels.finest_mut();
-        for colour in 0..2 {
-            let q = &q[colour];
-            let parts = (
-                Nodes(&mut r[colour], colour),
-                Nodes(&mut b[colour], colour),
-                Nodes(&mut x[colour], colour),
-                PerBlock(sizes),
-            );
-            visit(blocks, parts, &|| (), &|(), block, (r, b, x, size)| {
-                let q = own(q, blocks, block, colour);
-                let (square, max) = gather::descend(r.0, b.0, q, alpha, scale);
+        let ((r0, r1), (b0, b1), (x0, x1)) = (both(r), both(b), both(x));
+        let parts = (r0, r1, b0, b1, x0, x1, PerBlock(sizes));
+        visit(blocks, parts, &|| (), &|(), block, (r0, r1, b0, b1, x0, x1, size)| {
+            let colours = [(r0.0, b0.0, x0.0), (r1.0, b1.0, x1.0)];
+            for (colour, (r, b, x)) in colours.into_iter().enumerate() {
+                let (square, max) =
+                    gather::descend(r, b, own(&q[colour], blocks, block, colour), alpha, scale);
                 size.0[0].square += square;
                 size.0[0].max = size.0[0].max.max(max);
                 if let Some(p) = p {
-                    gather::advance(x.0, own(&p[colour], blocks, block, colour), alpha);
+                    gather::advance(x, own(&p[colour], blocks, block, colour), alpha);
                 }
-            });
-        }
+            }
+        });
         let shared = &mut self.shared;
         for index in 0..shared.x.len() {
             if p.is_some() {
@@ -374,17 +368,18 @@ fn multiply<T: Factor, const D: usize>(
     let (blocks, whole) = (&net.blocks, f64::from(net.whole));
     let (red, black) = both(q);
     let parts = (red, black, PerBlock(partial));
-    let desk = || (Workspace::<T>::new(net.room), Halo::new(D));
-    visit(blocks, parts, &desk, &|(values, halo), block, (red, black, sum)| {
+    let desk = || Workspace::<T>::new(net.room);
+    visit(blocks, parts, &desk, &|values, block, (red, black, sum)| {
         let mut q = [red.0, black.0];
         for (colour, q) in q.iter_mut().enumerate() {
-            let half = &net.pattern(block).half[colour];
+            let pattern = net.pattern(block);
+            let half = &pattern.half[colour];
             let here = own(&p[colour], blocks, block, colour);
-            if blocks[block].in_rows {
-                let around = halo.look_around(&net.surroundings(colour), &p[1 - colour], block, colour);
-                rows::product(q, here, half, &around, whole, colour);
+            let other = &p[1 - colour];
+            if pattern.rows.is_some() {
+                rows::product::<T, D>(q, here, half, &net.sight(block, colour, other), whole);
             } else {
-                values.load(&p[1 - colour], blocks, block, colour, &net.beyond[colour]);
+                values.load(own(other, blocks, block, 1 - colour), net.seen(block, colour, other));
                 gather::product(q, here, half, values, whole);
             }
         }
@@ -414,7 +409,7 @@ fn scatter<const D: usize>(
     let (net, block_of) = (levels.finest(), levels.block_of());
     for_each_block(system.blocks.slots(), field.parts(), |slot, out| {
         let block = block_of[slot] as usize;
-        if net.blocks[block].in_rows {
+        if net.blocks[block].form == Form::AllRows {
             let [red, black] = [0, 1].map(|colour| own(&values[colour], &net.blocks, block, colour));
             rows::join::<D>(out, red, black);
             return;

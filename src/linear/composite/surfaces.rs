@@ -316,6 +316,19 @@ impl Surfaces {
         self.velocities = velocities;
     }
 
+    /// Takes into account that the pressures of the coarser level were added to those of this one since bodies were last asked.
+    ///
+    /// The force on a body is the same whether they act here or there, where it was just asked; see [`Self::join`].
+    pub fn follow(&mut self, coarser: &Surfaces) {
+        for (body, own) in self.velocities.chunks_exact_mut(3).enumerate() {
+            let share = self.bodies[body].1 / coarser.bodies[body].1;
+            let other = coarser.velocities[3 * body..3 * body + 3].as_flattened();
+            for (own, other) in own.as_flattened_mut().iter_mut().zip(other) {
+                *own += share * other;
+            }
+        }
+    }
+
     /// Calls `each(a, b, value)` for the entries of all bodies' terms between nodes, given by colour and place.
     pub fn each_entry<const D: usize>(
         &self,
@@ -417,5 +430,7 @@ fn shape_of<const D: usize>(net: &Net<D>, found: &Found) -> Shape {
             nodes[colour_of::<D>(cell)].push((node as u16, weights));
         }
     }
+    // Rows keep cells in an order of their own.
+    nodes.iter_mut().for_each(|nodes| nodes.sort_unstable_by_key(|(node, _)| *node));
     Shape::new(&nodes)
 }

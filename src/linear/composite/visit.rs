@@ -1,14 +1,27 @@
 //! Going through the blocks of a network on several threads, with arrays that hold a number of entries per block.
 
+/// How a block keeps its nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Form {
+    /// One by one.
+    #[default]
+    Listed,
+    /// In rows, those that have nodes.
+    SomeRows,
+    /// In rows along x, all of them.
+    AllRows,
+}
+
 /// Where the nodes of a block start in arrays by colour, and where its neighbours beyond the block are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Block {
-    /// Its pattern, and whether that is in rows.
+    /// Its pattern, and the form of that.
     pub pattern: u32,
-    pub in_rows: bool,
-    /// First node of each colour.
+    pub form: Form,
+    /// First place of each colour, where a row can start, and how many there are.
     pub nodes: [u32; 2],
-    /// First entry of each colour's list of nodes beyond the block.
+    pub counts: [u32; 2],
+    /// First of the places beyond the block that are copied for each colour's nodes: see `sight`.
     pub beyond: [u32; 2],
 }
 
@@ -21,7 +34,8 @@ impl Block {
 /// Where the nodes of a colour of a block lie in arrays by node.
 #[inline]
 pub(super) fn range(blocks: &[Block], block: usize, colour: usize) -> std::ops::Range<usize> {
-    blocks[block].nodes[colour] as usize..blocks[block + 1].nodes[colour] as usize
+    let first = blocks[block].nodes[colour] as usize;
+    first..first + blocks[block].counts[colour] as usize
 }
 
 /// So many blocks, with so many nodes of each colour.
@@ -29,6 +43,7 @@ pub(super) fn range(blocks: &[Block], block: usize, colour: usize) -> std::ops::
 pub(super) struct Extent {
     blocks: usize,
     nodes: [usize; 2],
+    rows: [usize; 2],
     beyond: [usize; 2],
 }
 
@@ -45,6 +60,16 @@ impl<T: Send> Parts for Nodes<'_, T> {
     fn split(self, at: Extent) -> (Self, Self) {
         let (low, high) = self.0.split_at_mut(at.nodes[self.1]);
         (Nodes(low, self.1), Nodes(high, self.1))
+    }
+}
+
+/// An array with an entry for each row of a colour.
+pub(super) struct PerRow<'a, T>(pub &'a mut [T], pub usize);
+
+impl<T: Send> Parts for PerRow<'_, T> {
+    fn split(self, at: Extent) -> (Self, Self) {
+        let (low, high) = self.0.split_at_mut(at.rows[self.1]);
+        (PerRow(low, self.1), PerRow(high, self.1))
     }
 }
 
@@ -96,6 +121,7 @@ parts!(A 0, B 1);
 parts!(A 0, B 1, C 2);
 parts!(A 0, B 1, C 2, E 3);
 parts!(A 0, B 1, C 2, E 3, F 4);
+parts!(A 0, B 1, C 2, E 3, F 4, G 5, H 6);
 
 /// Nodes that a thread takes at a time.
 const GRAIN: usize = 8 * 1024;
@@ -123,6 +149,7 @@ fn visit_some<P: Parts, W>(
     let extent = |from: usize, to: usize| Extent {
         blocks: to - from,
         nodes: [0, 1].map(|colour| (blocks[to].nodes[colour] - blocks[from].nodes[colour]) as usize),
+        rows: [0, 1].map(|colour| (blocks[to].nodes[colour] - blocks[from].nodes[colour]) as usize / 8),
         beyond: [0, 1].map(|colour| (blocks[to].beyond[colour] - blocks[from].beyond[colour]) as usize),
     };
     if end.total() - start.total() > GRAIN && count > 1 {
@@ -137,8 +164,12 @@ fn visit_some<P: Parts, W>(
     }
     let mut own = state();
     for index in 0..count {
-        let (part, rest) = parts.split(extent(index, index + 1));
-        parts = rest;
+        let whole = extent(index, index + 1);
+        let nodes = blocks[index].counts.map(|count| count as usize);
+        let (part, rest) = parts.split(Extent { nodes, ..whole });
+        // Places that are left over so that the next block can start a row.
+        let unused = [0, 1].map(|colour| whole.nodes[colour] - nodes[colour]);
+        parts = rest.split(Extent { blocks: 0, nodes: unused, rows: [0; 2], beyond: [0; 2] }).1;
         if blocks[index + 1].total() > blocks[index].total() {
             body(&mut own, first + index, part);
         }

@@ -1,0 +1,217 @@
+//! Where the cells of a block are kept in rows.
+//!
+//! Rows are those of `linear::layout`, but they need not lie along x: a sheet of cells across x fills eight rows along y or z,
+//! and would leave each of 64 rows along x with a single cell. Which axes take the places of x, y and the last axis there
+//! is a block's *turn*. Blocks that are nearly full keep all rows, along x; others only those that have nodes.
+
+use std::sync::LazyLock;
+
+use crate::grid::{block_cells, masks};
+use crate::math::{flatten, unflatten};
+
+use super::super::layout::{half_rows, natural_index, plane_rows, split_index};
+use super::pattern::{Beyond, DIRECTIONS};
+
+/// Blocks with so many nodes keep all rows. Below, the empty ones cost more than finding the others does.
+const fn enough(dimension: usize) -> usize {
+    block_cells(dimension) * 3 / 4
+}
+
+/// The axes along rows, across them, and along which two cells share a place, one of each colour.
+const TURNS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+/// In 2D no axis is left for the second.
+const TURNS_2D: [[usize; 2]; 2] = [[0, 1], [1, 0]];
+
+fn turn<const D: usize>(index: usize) -> [usize; D] {
+    std::array::from_fn(|role| if D == 2 { TURNS_2D[index][role] } else { TURNS[index][role] })
+}
+
+/// Where things are in rows; all blocks with the same turn share it.
+#[derive(Debug)]
+pub(super) struct Frame {
+    /// Which axes take the places of x, y and the last one; in 2D of x and y.
+    pub turn: Vec<usize>,
+    /// The cells of each colour's places, and the cells of each colour.
+    pub cells: [Vec<u16>; 2],
+    pub coloured: [masks::Bits; 2],
+    /// Each cell's place among those of its colour.
+    pub place: Vec<u16>,
+    /// For the cells of each colour: the other one's cells beyond the block, side by side.
+    pub beyond: [Vec<Beyond>; 2],
+    /// By direction and cell: the neighbour's place, or [`THERE`] and its place in `beyond`.
+    pub near: Vec<u16>,
+    /// By direction and cell: the place of that link among those of the cell's colour.
+    pub link: Vec<u16>,
+    /// Rows of links that belong to one row of nodes.
+    pub link_rows: usize,
+}
+
+/// Marks places in [`Frame::beyond`].
+pub(super) const THERE: u16 = 1 << 15;
+
+impl Frame {
+    fn new<const D: usize>(index: usize) -> Frame {
+        let (cells, turn) = (block_cells(D), turn::<D>(index));
+        let turned = |cell: usize| {
+            let at = unflatten::<D>(cell, 8);
+            flatten(turn.map(|axis| at[axis]), 8)
+        };
+        let mut frame = Frame {
+            turn: turn.to_vec(),
+            cells: [0, 1].map(|_| vec![0; cells / 2]),
+            coloured: [masks::NONE; 2],
+            place: (0..cells).map(|cell| split_index::<D>(turned(cell)).1 as u16).collect(),
+            beyond: Default::default(),
+            near: vec![0; DIRECTIONS * cells],
+            link: vec![0; DIRECTIONS * cells],
+            link_rows: 2 * D,
+        };
+        for cell in 0..cells {
+            let (colour, place) = split_index::<D>(turned(cell));
+            debug_assert_eq!(natural_index::<D>(colour, place), turned(cell));
+            frame.cells[colour][place] = cell as u16;
+            frame.coloured[colour][cell / 64] |= 1 << (cell % 64);
+        }
+        for direction in 0..2 * D {
+            let (axis, high) = (direction / 2, direction % 2);
+            let role = turn.iter().position(|&other| other == axis).expect("a turn names all axes");
+            for cell in 0..cells {
+                let (colour, place) = split_index::<D>(turned(cell));
+                let mut at = unflatten::<D>(cell, 8);
+                let own = at[axis];
+                let is_beyond = own == 7 * high;
+                at[axis] = (own + 7 + 2 * high) % 8;
+                let other = flatten(at, 8);
+                let there = split_index::<D>(turned(other)).1;
+                frame.near[direction * cells + cell] = if is_beyond {
+                    let seen = Beyond { side: direction as u8, ordinal: 0, cell: other as u16 };
+                    frame.beyond[colour].push(seen);
+                    THERE | (frame.beyond[colour].len() - 1) as u16
+                } else {
+                    there as u16
+                };
+                // The order of `kernels::neighbours`: x, the last axis with the other cell of the pair first, y.
+                let slot = match role {
+                    0 => high,
+                    role if role == D - 1 => 2 + usize::from(own % 2 == high),
+                    _ => 4 + high,
+                };
+                frame.link[direction * cells + cell] = ((place / 8 * 2 * D + slot) * 8 + place % 8) as u16;
+            }
+        }
+        frame
+    }
+}
+
+static FRAMES_2D: LazyLock<[Frame; 2]> = LazyLock::new(|| std::array::from_fn(Frame::new::<2>));
+static FRAMES_3D: LazyLock<[Frame; 6]> = LazyLock::new(|| std::array::from_fn(Frame::new::<3>));
+
+/// The frame of a turn; the first one keeps rows along x.
+pub(super) fn frame<const D: usize>(turn: usize) -> &'static Frame {
+    if D == 2 { &FRAMES_2D[turn] } else { &FRAMES_3D[turn] }
+}
+
+/// Which rows a block keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    pub turn: usize,
+    /// By bit; none if all of them.
+    pub rows: Option<u32>,
+}
+
+impl Choice {
+    /// For a block with some nodes: as few rows as may be.
+    pub fn new<const D: usize>(nodes: &masks::Bits) -> Choice {
+        if masks::count(nodes) >= enough(D) {
+            return Choice { turn: 0, rows: None };
+        }
+        let count = if D == 2 { TURNS_2D.len() } else { TURNS.len() };
+        let views = views::<D>(nodes);
+        // As many turns have their rows along the same axis as there are axes left.
+        let pairs = |turn: usize| pairs(views[turn / (D - 1)], turn);
+        let turn = (0..count).min_by_key(|&turn| pairs(turn).count_ones()).expect("there are turns");
+        let pairs = pairs(turn);
+        let mut rows = 0;
+        for row in 0..half_rows(D) {
+            let (m, across) = (row / plane_rows(D), row % plane_rows(D));
+            let bit = if turn % 2 == 0 { across + 16 * m } else { 2 * m + 8 * across };
+            rows |= ((pairs >> bit & 1) as u32) << row;
+        }
+        Choice { turn, rows: Some(rows) }
+    }
+}
+
+/// Whether anything is seen when looking along each axis: a bit for each cell of the plane across it, of the axes left the
+/// lower one first. In 2D there is a line, and it is laid so that its cells are paired as those of each turn.
+fn views<const D: usize>(nodes: &masks::Bits) -> [u64; 3] {
+    if D == 2 {
+        let spread = masks::each_in(masks::rows_in(nodes[0])).fold(0, |line, bit| line | 1 << (8 * bit));
+        return [spread, masks::columns_in(nodes[0]), 0];
+    }
+    let gather = |layer: &dyn Fn(u64) -> u64| {
+        nodes.iter().enumerate().fold(0, |view, (z, &word)| view | layer(word) << (8 * z))
+    };
+    [gather(&masks::rows_in), gather(&masks::columns_in), nodes.iter().fold(0, |view, &word| view | word)]
+}
+
+/// Bits of a view, two joined into one: along its slower axis, and in every other turn along its faster one.
+fn pairs(view: u64, turn: usize) -> u64 {
+    if turn.is_multiple_of(2) {
+        (view | view >> 8) & 0x00ff_00ff_00ff_00ff
+    } else {
+        (view | view >> 1) & 0x5555_5555_5555_5555
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::hash_unit;
+
+    fn rows_kept_have_all_nodes_and_no_others<const D: usize>() {
+        let turns = if D == 2 { 2 } else { 6 };
+        for salt in 0..300 {
+            // Some sheets, lines and single cells.
+            let mut nodes = masks::NONE;
+            for cell in 0..block_cells(D) {
+                let at = unflatten::<D>(cell, 8);
+                let is_in = (0..D).any(|axis| {
+                    let own = hash_unit(salt * 10 + axis as u64);
+                    own < 0.4 && at[axis] == (20.0 * own) as usize
+                });
+                let is_alone = hash_unit(salt * 1000 + cell as u64 + 7) < 0.003;
+                nodes[cell / 64] |= u64::from(is_in || is_alone) << (cell % 64);
+            }
+            let choice = Choice::new::<D>(&nodes);
+            let Some(rows) = choice.rows else { continue };
+            let used = |turn: usize| {
+                masks::each(&nodes).fold(0u32, |rows, cell| rows | 1 << (frame::<D>(turn).place[cell] / 8))
+            };
+            assert_eq!(rows, used(choice.turn), "{D}D {salt}");
+            let fewest = (0..turns).map(|turn| used(turn).count_ones()).min();
+            assert_eq!(Some(rows.count_ones()), fewest, "{D}D {salt}");
+        }
+    }
+
+    #[test]
+    fn rows_kept_have_all_nodes_and_no_others_2d() {
+        rows_kept_have_all_nodes_and_no_others::<2>();
+    }
+
+    #[test]
+    fn rows_kept_have_all_nodes_and_no_others_3d() {
+        rows_kept_have_all_nodes_and_no_others::<3>();
+    }
+
+    #[test]
+    fn a_sheet_fills_eight_rows_whatever_it_lies_across() {
+        for axis in 0..3 {
+            let mut nodes = masks::NONE;
+            for cell in (0..512).filter(|&cell| unflatten::<3>(cell, 8)[axis] == 5) {
+                nodes[cell / 64] |= 1 << (cell % 64);
+            }
+            let rows = Choice::new::<3>(&nodes).rows.expect("few nodes");
+            assert_eq!(rows.count_ones(), 4, "four of each colour across axis {axis}");
+        }
+    }
+}

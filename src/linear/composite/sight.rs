@@ -1,0 +1,199 @@
+//! What the nodes of a network see of the other colour.
+//!
+//! A row looks at the other colour's row at the same place, at four rows beside it and at one place beyond each of its ends.
+//! Blocks with the same turn look at each other's rows where they are. What they see of others does not lie in a row there, and
+//! is copied into rows before each pass. So an array that is looked at has, behind the nodes' places, a row of zeros and
+//! then these copies; blocks that list their nodes find all there that they see beyond themselves.
+
+use rayon::prelude::*;
+
+use super::super::layout::{Row, half_rows, plane_rows};
+use super::super::topology::Topology;
+use super::frame::THERE;
+use super::pattern::Pattern;
+use super::rows::{self, Rows};
+use super::visit::Block;
+
+/// What a row sees beside the row at its own place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Near {
+    /// Along the axis of pairs, in even lanes and in odd ones, then on the low and the high side along the axis across rows.
+    pub rows: [u32; 4],
+    /// Places beyond its ends.
+    pub ends: [u32; 2],
+}
+
+/// One colour's rows of a block, seen by the other one.
+pub(super) struct Sight<'a, T> {
+    /// All of that colour.
+    pub all: &'a [Row<T>],
+    pub here: &'a [Row<T>],
+    pub near: &'a [Near],
+}
+
+/// Copies what is seen out of line: `copies[k] = from[places[k]]`.
+pub(super) fn copy<T: Copy + Send + Sync>(from: &[T], places: &[u32], copies: &mut [T]) {
+    const GRAIN: usize = 4096;
+    copies.par_chunks_mut(GRAIN).zip(places.par_chunks(GRAIN)).for_each(|(copies, places)| {
+        copies.iter_mut().zip(places).for_each(|(copy, &place)| *copy = from[place as usize]);
+    });
+}
+
+/// A network whose blocks have their places.
+pub(super) struct Plan<'a, const D: usize> {
+    pub topology: &'a Topology<D>,
+    pub patterns: &'a [Pattern],
+    pub blocks: &'a [Block],
+    /// First place of the row of zeros, by colour.
+    pub zeros: [u32; 2],
+}
+
+impl<const D: usize> Plan<'_, D> {
+    fn pattern(&self, block: usize) -> &Pattern {
+        &self.patterns[self.blocks[block].pattern as usize]
+    }
+
+    /// The rows of the block on a side, if it has the same turn, or else its pattern; none if there is no block.
+    #[inline]
+    fn beside<'a>(&'a self, rows: &Rows, block: usize) -> Option<Result<&'a Rows, &'a Pattern>> {
+        let pattern = self.pattern(block);
+        match &pattern.rows {
+            _ if block == 0 => None,
+            Some(there) if std::ptr::eq(there.frame, rows.frame) => Some(Ok(there)),
+            _ => Some(Err(pattern)),
+        }
+    }
+
+    /// How many places must be copied for the nodes of each colour of a block.
+    pub fn copies(&self, block: usize) -> [usize; 2] {
+        let pattern = self.pattern(block);
+        let Some(rows) = &pattern.rows else {
+            return [0, 1].map(|colour| pattern.half[colour].beyond.len());
+        };
+        let mut count = 0;
+        for role in 1..D {
+            for high in 0..2 {
+                let other = self.topology.beside(block)[rows.frame.turn[role]][high] as usize;
+                if let Some(Err(_)) = self.beside(rows, other) {
+                    count += 8 * (rows.kept_mask() & at_side::<D>(role, high)).count_ones() as usize;
+                }
+            }
+        }
+        [count; 2]
+    }
+
+    /// Finds what the rows of a colour of a block see, and which places are to be copied for them.
+    pub fn look(&self, block: usize, colour: usize, near: &mut [Near], beyond: &mut [u32]) {
+        let (other, pattern) = (1 - colour, self.pattern(block));
+        let beside = self.topology.beside(block);
+        let zero = self.zeros[other];
+        beyond.fill(zero);
+        let Some(rows) = &pattern.rows else {
+            for (out, there) in beyond.iter_mut().zip(pattern.half[colour].beyond.iter()) {
+                let block = beside[there.side as usize / 2][there.side as usize % 2] as usize;
+                let node = self.pattern(block).find(there.cell as usize, there.ordinal);
+                *out = node.map_or(zero, |node| self.blocks[block].nodes[other] + node as u32);
+            }
+            return;
+        };
+        let (frame, plane) = (rows.frame, plane_rows(D));
+        let row_of = |block: usize, rows: &Rows, row: usize| {
+            rows.rank(row).map_or(zero / 8, |rank| self.blocks[block].nodes[other] / 8 + rank as u32)
+        };
+        let first_copy = (zero + 8 + self.blocks[block].beyond[colour]) / 8;
+        let mut copies = 0;
+        // What a cell in a lane of a row sees beyond the block; nothing if its neighbour is inside.
+        let find = |there: &Pattern, block: usize, cell: u16, direction: usize| {
+            let near = frame.near[direction * frame.place.len() + cell as usize];
+            let beyond = (near & THERE != 0).then(|| frame.beyond[colour][(near & !THERE) as usize])?;
+            let node = there.find(beyond.cell as usize, 0)?;
+            Some(self.blocks[block].nodes[other] + node as u32)
+        };
+        for ((row, near), cells) in
+            rows.kept().zip(near.iter_mut()).zip(pattern.half[colour].cells.as_chunks::<8>().0)
+        {
+            let (m, y) = (row / plane, row % plane);
+            let mut side = |role: usize, high: usize, row: usize| {
+                let axis = frame.turn[role];
+                let block = beside[axis][high] as usize;
+                match self.beside(rows, block) {
+                    None => zero / 8,
+                    Some(Ok(there)) => row_of(block, there, row),
+                    Some(Err(there)) => {
+                        let out = &mut beyond[8 * copies..8 * copies + 8];
+                        for (out, &cell) in out.iter_mut().zip(cells) {
+                            *out = find(there, block, cell, 2 * axis + high).unwrap_or(zero);
+                        }
+                        copies += 1;
+                        first_copy + copies as u32 - 1
+                    }
+                }
+            };
+            let here = |row: usize| row_of(block, rows, row);
+            let below = if m > 0 { here(row - plane) } else { side(D - 1, 0, row + 3 * plane) };
+            let above = if m < 3 { here(row + plane) } else { side(D - 1, 1, row - 3 * plane) };
+            let [even, odd] = if (y + colour).is_multiple_of(2) { [below, above] } else { [above, below] };
+            let [south, north] = if D == 3 {
+                [
+                    if y > 0 { here(row - 1) } else { side(1, 0, row + 7) },
+                    if y < 7 { here(row + 1) } else { side(1, 1, row - 7) },
+                ]
+            } else {
+                [zero / 8; 2]
+            };
+            let end = |high: usize| {
+                let axis = frame.turn[0];
+                let block = beside[axis][high] as usize;
+                match self.beside(rows, block) {
+                    None => zero,
+                    Some(Ok(there)) => 8 * row_of(block, there, row) + 7 * (1 - high as u32),
+                    Some(Err(there)) => find(there, block, cells[7 * high], 2 * axis + high).unwrap_or(zero),
+                }
+            };
+            *near = Near { rows: [even, odd, south, north], ends: [end(0), end(1)] };
+        }
+    }
+}
+
+/// Rows at the low or high end of the axis across rows, or of that of pairs.
+fn at_side<const D: usize>(role: usize, high: usize) -> u32 {
+    let plane = plane_rows(D);
+    let is_there = |row: &usize| match role {
+        role if role == D - 1 => row / plane == 3 * high,
+        _ => row % plane == 7 * high,
+    };
+    (0..half_rows(D)).filter(is_there).fold(0, |rows, row| rows | 1 << row)
+}
+
+impl<'a, T> Sight<'a, T> {
+    /// What the rows of a block see: `other` is the array of the other colour, whose places here are given.
+    #[inline]
+    pub fn new(other: &'a [T], here: std::ops::Range<usize>, near: &'a [Near]) -> Self {
+        Sight { all: rows::rows(other), here: rows::rows(&other[here]), near }
+    }
+}
+
+impl<T: Copy> Sight<'_, T> {
+    /// Makes sure that there are so many rows.
+    #[inline(always)]
+    pub fn check(&self, rows: usize) {
+        assert!(self.here.len() == rows && self.near.len() == rows);
+    }
+
+    /// The neighbours of the cells in a row, in the order of `kernels::neighbours`.
+    #[inline(always)]
+    pub fn neighbours(&self, at: usize) -> [Row<T>; 6] {
+        let (here, near) = (self.here[at], &self.near[at]);
+        let [west, east] = [near.ends[0] as usize, near.ends[1] as usize];
+        let (west, east) = (self.all[west / 8][west % 8], self.all[east / 8][east % 8]);
+        let (even, odd) = (self.all[near.rows[0] as usize], self.all[near.rows[1] as usize]);
+        [
+            [west, here[0], here[1], here[2], here[3], here[4], here[5], here[6]],
+            [here[1], here[2], here[3], here[4], here[5], here[6], here[7], east],
+            here,
+            super::super::layout::blend(even, odd),
+            self.all[near.rows[2] as usize],
+            self.all[near.rows[3] as usize],
+        ]
+    }
+}
