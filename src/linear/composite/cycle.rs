@@ -28,7 +28,7 @@ pub(super) struct Levels<const D: usize> {
 
 const MAX_LEVELS: usize = 24;
 /// With so few nodes linked to others, the rest is solved exactly.
-const FEW_NODES: usize = 128;
+const FEW_NODES: usize = 256;
 /// A step that keeps more than this share of them has met its end, and its level is solved exactly if it has no more than
 /// so many.
 const KEPT: f64 = 0.8;

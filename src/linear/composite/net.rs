@@ -14,7 +14,7 @@ use super::rows;
 use super::sight::{self, Near, Plan, Sight};
 use super::surfaces::Surfaces;
 use super::ties::Ties;
-use super::visit::{Block, Form, Nodes, Outlook, PerBlock, PerRow, both, range, visit};
+use super::visit::{Block, Form, Nodes, Outlook, PerBlock, PerRow, both, range, visit, visit_finely};
 
 /// One value per node, by colour.
 pub(super) type Colours<T> = [Vec<T>; 2];
@@ -249,7 +249,7 @@ impl<const D: usize> Net<D> {
     /// From now on bodies move as `surfaces` last found.
     pub fn heed(&mut self, surfaces: &Surfaces) {
         let Net { blocks, touched, b, heeded, .. } = self;
-        visit(blocks, both(heeded), &|| (), &|(), block, (red, black)| {
+        visit_finely(blocks, both(heeded), &|block, (red, black)| {
             if touched[block] {
                 red.0.copy_from_slice(&b[0][range(blocks, block, 0)]);
                 black.0.copy_from_slice(&b[1][range(blocks, block, 1)]);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rayon::prelude::*;
 
-use crate::grid::{Scatter, block_cells, masks};
+use crate::grid::{block_cells, masks};
 use crate::math::unflatten;
 
 use super::body::{Bodies, Body, BodyFace, Moments};
@@ -20,6 +20,7 @@ use super::visit::{Nodes, range, visit};
 /// Faces of one body beside the nodes of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Patch {
+    block: u32,
     shape: u32,
     body: u32,
     axis: u8,
@@ -60,10 +61,12 @@ pub(super) struct Surfaces {
     bodies: Vec<(u32, f64)>,
 }
 
+/// Patches that a thread takes at a time.
+const PATCHES: usize = 64;
+
 /// A patch before its shape is known.
 #[derive(Clone, Copy)]
 struct Found {
-    block: u32,
     patch: Patch,
     cells: masks::Bits,
 }
@@ -91,10 +94,10 @@ fn group<const D: usize>(
         let (slot, local) = (face.cell as usize / cells, face.cell as usize % cells);
         let (block, sign) = (block_of[slot], if face.ahead { 1 } else { -1 });
         let known = last[face.ahead as usize];
-        let at = if known != usize::MAX && found[known].block == block {
+        let at = if known != usize::MAX && found[known].patch.block == block {
             known
         } else {
-            let same = |found: &Found| found.block == block && found.patch.sign == sign;
+            let same = |found: &Found| found.patch.block == block && found.patch.sign == sign;
             match found[first..].iter().rposition(same) {
                 Some(at) => first + at,
                 None => {
@@ -103,8 +106,8 @@ fn group<const D: usize>(
                         Some(&c) => f32::from(face.twice[k]) - (2 * c + 1) as f32,
                         None => 0.0,
                     });
-                    let patch = Patch { shape: 0, body: body as u32, axis: axis as u8, sign, offset };
-                    found.push(Found { block, patch, cells: masks::NONE });
+                    let patch = Patch { block, shape: 0, body: body as u32, axis: axis as u8, sign, offset };
+                    found.push(Found { patch, cells: masks::NONE });
                     found.len() - 1
                 }
             }
@@ -131,14 +134,14 @@ impl Surfaces {
         let mut known: HashMap<(u32, masks::Bits), u32> = HashMap::new();
         let mut wanted: Vec<&Found> = Vec::new();
         let mut list = Vec::with_capacity(found.iter().map(Vec::len).sum());
-        for found in found.iter().flatten().filter(|found| found.block != 0) {
-            let pattern = net.blocks[found.block as usize].pattern;
+        for found in found.iter().flatten().filter(|found| found.patch.block != 0) {
+            let pattern = net.blocks[found.patch.block as usize].pattern;
             let next = wanted.len() as u32;
             let shape = *known.entry((pattern, found.cells)).or_insert_with(|| {
                 wanted.push(found);
                 next
             });
-            list.push((found.block, Patch { shape, ..found.patch }));
+            list.push(Patch { shape, ..found.patch });
         }
         self.shapes.clear();
         self.shapes.par_extend(wanted.par_iter().with_min_len(32).map(|found| shape_of(net, found)));
@@ -184,7 +187,7 @@ impl Surfaces {
                 let (octant, patch) = same[0];
                 let shift = corner_of::<D>(octant as usize, h);
                 let offset = std::array::from_fn(|k| patch.offset[k] - shift[k]);
-                list.push((cover as u32, Patch { shape, offset, ..*patch }));
+                list.push(Patch { block: cover as u32, shape, offset, ..*patch });
             }
         }
         self.shapes.clear();
@@ -217,15 +220,15 @@ impl Surfaces {
         self.sort(list, coarse.blocks.len() - 1, self.bodies.len());
     }
 
-    /// Takes patches with their blocks.
-    fn sort(&mut self, mut list: Vec<(u32, Patch)>, blocks: usize, bodies: usize) {
-        list.sort_by_key(|(block, patch)| (*block, patch.shape));
+    /// Takes patches.
+    fn sort(&mut self, mut list: Vec<Patch>, blocks: usize, bodies: usize) {
+        list.sort_by_key(|patch| (patch.block, patch.shape));
         self.start.clear();
         self.start.resize(blocks + 1, 0);
         self.body_start.clear();
         self.body_start.resize(bodies + 1, 0);
-        for (block, patch) in &list {
-            self.start[*block as usize + 1] += 1;
+        for patch in &list {
+            self.start[patch.block as usize + 1] += 1;
             self.body_start[patch.body as usize + 1] += 1;
         }
         for start in [&mut self.start, &mut self.body_start] {
@@ -236,13 +239,12 @@ impl Surfaces {
         let mut next = self.body_start.clone();
         self.order.clear();
         self.order.resize(list.len(), 0);
-        for (index, (_, patch)) in list.iter().enumerate() {
+        for (index, patch) in list.iter().enumerate() {
             let next = &mut next[patch.body as usize];
             self.order[*next as usize] = index as u32;
             *next += 1;
         }
-        self.patches.clear();
-        self.patches.extend(list.into_iter().map(|(_, patch)| patch));
+        self.patches = list;
         self.sums.resize(self.patches.len(), [0.0; 4]);
     }
 
@@ -293,17 +295,17 @@ impl Surfaces {
         x: [&[T::Stored]; 2],
     ) {
         let mut sums = std::mem::take(&mut self.sums);
-        let out = Scatter::new(&mut sums);
-        visit(&net.blocks, (), &|| (), &|(), block, ()| {
-            let first = self.start[block] as usize;
-            let (mut known, mut found) = (u32::MAX, [0.0; 4]);
-            for (index, patch) in self.of_block(block).iter().enumerate() {
-                if patch.shape != known {
+        // By patches, not by blocks: on deep levels one block may lie beside all bodies.
+        let parts = sums.par_chunks_mut(PATCHES).zip(self.patches.par_chunks(PATCHES));
+        parts.for_each(|(sums, patches)| {
+            let (mut known, mut found) = ((0, 0), [0.0; 4]);
+            for (sum, patch) in sums.iter_mut().zip(patches) {
+                let (block, shape) = (patch.block as usize, patch.shape as usize);
+                if (block, shape) != known {
                     let own = [0, 1].map(|colour| &x[colour][range(&net.blocks, block, colour)]);
-                    (known, found) = (patch.shape, self.shapes[patch.shape as usize].add_up::<T>(own));
+                    (known, found) = ((block, shape), self.shapes[shape].add_up::<T>(own));
                 }
-                // SAFETY: a patch lies in one block, and every block is visited once.
-                unsafe { out.put(first + index, found) };
+                *sum = found;
             }
         });
         self.sums = sums;
@@ -336,18 +338,14 @@ impl Surfaces {
         net: &Net<D>,
         mut each: impl FnMut((usize, usize), (usize, usize), f64),
     ) {
-        let mut block_of = vec![0; self.patches.len()];
-        for block in 0..self.start.len() - 1 {
-            block_of[self.start[block] as usize..self.start[block + 1] as usize].fill(block);
-        }
         let mut forces: BTreeMap<(usize, usize), Moments> = BTreeMap::new();
         for (body, own) in bodies.iter().enumerate() {
             // The force on the body per unit of pressure in each node.
             forces.clear();
             for &index in &self.order[self.body_start[body] as usize..self.body_start[body + 1] as usize] {
-                let (patch, block) = (&self.patches[index as usize], block_of[index as usize]);
+                let patch = &self.patches[index as usize];
                 for colour in 0..2 {
-                    let first = net.blocks[block].nodes[colour] as usize;
+                    let first = net.blocks[patch.block as usize].nodes[colour] as usize;
                     for (node, weights) in self.shapes[patch.shape as usize].each(colour) {
                         let force = forces.entry((colour, first + node)).or_default();
                         patch.push(weights.map(f64::from), &mut force[patch.axis as usize]);
@@ -417,7 +415,7 @@ fn corner_of<const D: usize>(octant: usize, h: f32) -> [f32; 3] {
 }
 
 fn shape_of<const D: usize>(net: &Net<D>, found: &Found) -> Shape {
-    let pattern = net.pattern(found.block as usize);
+    let pattern = net.pattern(found.patch.block as usize);
     let mut nodes: [Vec<(u16, Weights)>; 2] = Default::default();
     for cell in masks::each(&found.cells) {
         // Cells that are no unknowns have no pressure.

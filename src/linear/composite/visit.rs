@@ -125,6 +125,8 @@ parts!(A 0, B 1, C 2, E 3, F 4, G 5, H 6);
 
 /// Nodes that a thread takes at a time.
 const GRAIN: usize = 8 * 1024;
+/// The same where a block costs much more than its nodes tell.
+const FINE_GRAIN: usize = 512;
 
 /// Calls `body(state, block, parts)` for every block that has nodes, with a `state` made anew for some blocks at a time.
 /// `blocks` ends with a marker of the end.
@@ -134,10 +136,16 @@ pub(super) fn visit<P: Parts, W>(
     state: &(impl Fn() -> W + Sync),
     body: &(impl Fn(&mut W, usize, P) + Sync),
 ) {
-    visit_some(0, blocks, parts, state, body);
+    visit_some(GRAIN, 0, blocks, parts, state, body);
+}
+
+/// The same for few blocks at a time.
+pub(super) fn visit_finely<P: Parts>(blocks: &[Block], parts: P, body: &(impl Fn(usize, P) + Sync)) {
+    visit_some(FINE_GRAIN, 0, blocks, parts, &|| (), &|(), block, parts| body(block, parts));
 }
 
 fn visit_some<P: Parts, W>(
+    grain: usize,
     first: usize,
     blocks: &[Block],
     mut parts: P,
@@ -152,13 +160,13 @@ fn visit_some<P: Parts, W>(
         rows: [0, 1].map(|colour| (blocks[to].nodes[colour] - blocks[from].nodes[colour]) as usize / 8),
         beyond: [0, 1].map(|colour| (blocks[to].beyond[colour] - blocks[from].beyond[colour]) as usize),
     };
-    if end.total() - start.total() > GRAIN && count > 1 {
+    if end.total() - start.total() > grain && count > 1 {
         let half = (start.total() + end.total()) / 2;
         let middle = blocks.partition_point(|block| block.total() < half).clamp(1, count - 1);
         let (low, high) = parts.split(extent(0, middle));
         rayon::join(
-            || visit_some(first, &blocks[..=middle], low, state, body),
-            || visit_some(first + middle, &blocks[middle..], high, state, body),
+            || visit_some(grain, first, &blocks[..=middle], low, state, body),
+            || visit_some(grain, first + middle, &blocks[middle..], high, state, body),
         );
         return;
     }
