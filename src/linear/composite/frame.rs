@@ -2,7 +2,8 @@
 //!
 //! Rows are those of `linear::layout`, but they need not lie along x: a sheet of cells across x fills eight rows along y or z,
 //! and would leave each of 64 rows along x with a single cell. Which axes take the places of x, y and the last axis there
-//! is a block's *turn*. Blocks that are nearly full keep all rows, along x; others only those that have nodes.
+//! is a block's *turn*. Blocks that are nearly full keep all rows, along x; others only those that have nodes, or
+//! no rows at all if these would be mostly empty.
 
 use std::sync::LazyLock;
 
@@ -111,6 +112,10 @@ pub(super) fn frame<const D: usize>(turn: usize) -> &'static Frame {
     if D == 2 { &FRAMES_2D[turn] } else { &FRAMES_3D[turn] }
 }
 
+/// Blocks whose rows would have less than so many nodes in a hundred places had better list them: what is not there need not
+/// be read.
+const LEAST_SHARE: usize = 40;
+
 /// Which rows a block keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
@@ -120,10 +125,11 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// For a block with some nodes: as few rows as may be.
-    pub fn new<const D: usize>(nodes: &masks::Bits) -> Choice {
-        if masks::count(nodes) >= enough(D) {
-            return Choice { turn: 0, rows: None };
+    /// For a block with some nodes: as few rows as may be; none if they would be mostly empty.
+    pub fn new<const D: usize>(nodes: &masks::Bits) -> Option<Choice> {
+        let nodes_here = masks::count(nodes);
+        if nodes_here >= enough(D) {
+            return Some(Choice { turn: 0, rows: None });
         }
         let count = if D == 2 { TURNS_2D.len() } else { TURNS.len() };
         let views = views::<D>(nodes);
@@ -131,13 +137,17 @@ impl Choice {
         let pairs = |turn: usize| pairs(views[turn / (D - 1)], turn);
         let turn = (0..count).min_by_key(|&turn| pairs(turn).count_ones()).expect("there are turns");
         let pairs = pairs(turn);
+        let places = 16 * pairs.count_ones() as usize;
+        if 100 * nodes_here < LEAST_SHARE * places {
+            return None;
+        }
         let mut rows = 0;
         for row in 0..half_rows(D) {
             let (m, across) = (row / plane_rows(D), row % plane_rows(D));
             let bit = if turn % 2 == 0 { across + 16 * m } else { 2 * m + 8 * across };
             rows |= ((pairs >> bit & 1) as u32) << row;
         }
-        Choice { turn, rows: Some(rows) }
+        Some(Choice { turn, rows: Some(rows) })
     }
 }
 
@@ -182,12 +192,11 @@ mod tests {
                 let is_alone = hash_unit(salt * 1000 + cell as u64 + 7) < 0.003;
                 nodes[cell / 64] |= u64::from(is_in || is_alone) << (cell % 64);
             }
-            let choice = Choice::new::<D>(&nodes);
-            let Some(rows) = choice.rows else { continue };
+            let Some(Choice { turn, rows: Some(rows) }) = Choice::new::<D>(&nodes) else { continue };
             let used = |turn: usize| {
                 masks::each(&nodes).fold(0u32, |rows, cell| rows | 1 << (frame::<D>(turn).place[cell] / 8))
             };
-            assert_eq!(rows, used(choice.turn), "{D}D {salt}");
+            assert_eq!(rows, used(turn), "{D}D {salt}");
             let fewest = (0..turns).map(|turn| used(turn).count_ones()).min();
             assert_eq!(Some(rows.count_ones()), fewest, "{D}D {salt}");
         }
@@ -210,7 +219,7 @@ mod tests {
             for cell in (0..512).filter(|&cell| unflatten::<3>(cell, 8)[axis] == 5) {
                 nodes[cell / 64] |= 1 << (cell % 64);
             }
-            let rows = Choice::new::<3>(&nodes).rows.expect("few nodes");
+            let rows = Choice::new::<3>(&nodes).and_then(|choice| choice.rows).expect("few nodes");
             assert_eq!(rows.count_ones(), 4, "four of each colour across axis {axis}");
         }
     }

@@ -6,7 +6,7 @@
 //! * [`Body`], [`BodyFace`], [`Response`]: what a solve is told about bodies.
 //! * `net`, `pattern`, `visit`, `ties`: a network stored without gaps. Between tiles there are sheets of cells: blocks of
 //!   their own shape, most of them alike. `frame`, `rows`, `sight`: blocks are kept in rows that lie as their nodes do, and
-//!   swept as they are without bodies. `gather`: those that rows have no place for, node by node.
+//!   swept as they are without bodies. `gather`: those that rows do not suit, node by node.
 //! * `finest`, `join`, `coarser`: networks of the levels; `surfaces`, `shape`: where bodies touch them, and how they ask the nodes there.
 //! * `saddle`: the indefinite form, where the bodies' velocities are unknowns too: a reference.
 //! * `cycle`: the preconditioner, down to a level that `last` solves exactly.

@@ -166,7 +166,8 @@ pub(super) fn cells_of<const D: usize>(at: [usize; D], bits: u8) -> impl Iterato
 }
 
 /// A pattern in rows: `nodes` are the cells that are nodes, `linked` those with a link in each direction, which is `whole`
-/// unless `link(cell, direction)` tells, and `traits(cell)` is the rest, if there is any. None if a node is held by nothing.
+/// unless `link(cell, direction)` tells, and `traits(cell)` is the rest, if there is any. None if rows
+/// would be mostly empty, or a node is held by nothing.
 pub(super) fn pattern_in_rows<const D: usize>(
     nodes: &masks::Bits,
     linked: &[masks::Bits; DIRECTIONS],
@@ -174,7 +175,7 @@ pub(super) fn pattern_in_rows<const D: usize>(
     link: Option<&dyn Fn(usize, usize) -> f32>,
     traits: Option<&dyn Fn(usize) -> Traits>,
 ) -> Option<Pattern> {
-    let choice = Choice::new::<D>(nodes);
+    let choice = Choice::new::<D>(nodes)?;
     let frame = frame::<D>(choice.turn);
     let few = choice.rows.map(|rows| Few::new(frame, rows, linked));
     let rows = Box::new(Rows { frame, nodes: *nodes, linked: *linked, few });
