@@ -10,7 +10,7 @@ SHELL := /bin/bash
 SCENE ?=
 OUT ?= out
 CARGO_FLAGS := --release --locked
-GLUG := target/release/glug
+GLUG := $(or $(CARGO_TARGET_DIR),target)/release/glug
 
 help: ## show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
