@@ -102,10 +102,8 @@ pub fn first(bits: &Bits) -> Option<usize> {
 pub fn extent<const D: usize>(bits: &Bits) -> ([usize; D], [usize; D]) {
     let layers =
         bits.iter().enumerate().fold(0u8, |layers, (word, &bits)| layers | u8::from(bits != 0) << word);
-    let layer = bits.iter().fold(0, |all, bits| all | bits).to_le_bytes();
-    let rows = layer.iter().enumerate().fold(0u8, |rows, (row, &bits)| rows | u8::from(bits != 0) << row);
-    let columns = layer.iter().fold(0, |all, bits| all | bits);
-    let along = [columns, rows, layers];
+    let layer = bits.iter().fold(0, |all, bits| all | bits);
+    let along = [columns_in(layer) as u8, rows_in(layer) as u8, layers];
     let ends =
         |axis: usize| (along[axis].trailing_zeros() as usize, 8 - along[axis].leading_zeros() as usize);
     (std::array::from_fn(|axis| ends(axis).0), std::array::from_fn(|axis| ends(axis).1))

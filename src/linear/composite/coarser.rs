@@ -11,6 +11,7 @@ use crate::grid::{block_cells, masks};
 use crate::math::{flatten, power, unflatten};
 
 use super::super::material;
+use super::frame::Choice;
 use super::join::join;
 use super::net::Net;
 use super::pattern::{Aggregate, Beyond, DIRECTIONS, Draft, End, NONE, Parents, Pattern, Traits};
@@ -293,7 +294,7 @@ impl Desk {
     }
 }
 
-/// A coarse block in rows; none if it has nodes or links that rows have no place for.
+/// A coarse block in rows; none if these would be mostly empty, or it has nodes or links that rows have no place for.
 ///
 /// With one node in a cell at most, the other end of a link is known from its direction: sums are by cell and direction.
 fn coarse_in_rows<const D: usize>(
@@ -310,7 +311,6 @@ fn coarse_in_rows<const D: usize>(
     }
     let Desk { traits, links } = desk;
     traits.fill(Traits::default());
-    links.fill(0.0);
     let (mut nodes, mut merged) = (masks::NONE, masks::NONE);
     let mut second = None;
     for (part, pattern) in parts().enumerate() {
@@ -323,6 +323,10 @@ fn coarse_in_rows<const D: usize>(
                 return None;
             }
         }
+    }
+    let choice = Choice::new::<D>(&nodes)?;
+    links.fill(0.0);
+    for (part, pattern) in parts().enumerate() {
         pattern.each_crossing::<D>(fine.whole, |coarse, direction, sum| {
             links[direction * cells + flatten(cell_in::<D>(part, coarse), 8)] += sum;
         });
@@ -358,7 +362,7 @@ fn coarse_in_rows<const D: usize>(
     }
     let link = |cell: usize, direction: usize| links[direction * cells + cell] as f32;
     let mut coarse =
-        rows::pattern_in_rows::<D>(&nodes, &linked, whole, Some(&link), Some(&|cell| traits[cell]))?;
+        rows::pattern_in_rows::<D>(choice, &nodes, &linked, whole, Some(&link), Some(&|cell| traits[cell]))?;
     let (counts, kept) = ([coarse.count(0), coarse.count(1)], coarse.rows.as_ref()?);
     let parent_of = |part: usize, aggregate: usize| {
         let cell = flatten(cell_in::<D>(part, pattern(part).joined.list[aggregate].cell), 8);

@@ -11,6 +11,7 @@ use super::super::level::Level;
 use super::super::source::{Finest, Source};
 use super::super::stencil::mask_words;
 use super::super::system::System;
+use super::frame::Choice;
 use super::net::Net;
 use super::pattern::{Beyond, DIRECTIONS, Draft, Pattern, Traits, colour_of};
 use super::rows;
@@ -205,7 +206,9 @@ fn usual_pattern<const D: usize>(key: &Key, whole: f32) -> Pattern {
         bits
     });
     let linked = linked::<D>(cells, |side| beyond[side]);
-    if let Some(pattern) = rows::pattern_in_rows::<D>(cells, &linked, whole, None, None) {
+    if let Some(choice) = Choice::new::<D>(cells)
+        && let Some(pattern) = rows::pattern_in_rows::<D>(choice, cells, &linked, whole, None, None)
+    {
         return pattern;
     }
     let link = |cell: usize, axis: usize, high: bool| {
@@ -240,7 +243,7 @@ fn own_pattern<const D: usize>(
         let all = masks::bits_of(second, |second| second);
         all == masks::NONE || (0..masks::words(D)).all(|word| cells[word] & !all[word] == 0)
     });
-    if is_one_material {
+    if let Some(choice) = Choice::new::<D>(&cells).filter(|_| is_one_material) {
         let pattern = if level.stencil.has_partial_links(block) {
             let link = |cell: usize, direction: usize| link(cell, direction / 2, direction % 2 == 1);
             let mut linked = [masks::NONE; DIRECTIONS];
@@ -249,10 +252,10 @@ fn own_pattern<const D: usize>(
                     linked[cell / 64] |= 1 << (cell % 64);
                 }
             }
-            rows::pattern_in_rows::<D>(&cells, &linked, whole, Some(&link), Some(&traits))
+            rows::pattern_in_rows::<D>(choice, &cells, &linked, whole, Some(&link), Some(&traits))
         } else {
             let linked = linked::<D>(&cells, |side| live(level, beside[side / 2][side % 2] as usize));
-            rows::pattern_in_rows::<D>(&cells, &linked, whole, None, Some(&traits))
+            rows::pattern_in_rows::<D>(choice, &cells, &linked, whole, None, Some(&traits))
         };
         if let Some(pattern) = pattern {
             return pattern;

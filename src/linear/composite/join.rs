@@ -175,6 +175,7 @@ impl Joined {
 mod tests {
     use super::*;
     use crate::grid::block_cells;
+    use crate::linear::composite::frame::Choice;
     use crate::linear::composite::visit::Form;
     use crate::math::hash_unit;
 
@@ -203,7 +204,7 @@ mod tests {
             linked[2 * axis] = std::array::from_fn(|word| nodes[word] & below[word] & open[word]);
             linked[2 * axis + 1] = masks::beside::<D>(&linked[2 * axis], axis, true, &masks::NONE);
         }
-        rows::pattern_in_rows::<D>(&nodes, &linked, 1.0, None, None)
+        rows::pattern_in_rows::<D>(Choice::new::<D>(&nodes)?, &nodes, &linked, 1.0, None, None)
     }
 
     fn words_join_as_single_links_do<const D: usize>() {

@@ -190,9 +190,14 @@ impl<const D: usize> Net<D> {
     }
 
     /// Copies what the nodes of a colour see out of line of the `other` one.
-    pub fn copy_seen<T: Copy + Send + Sync>(&self, colour: usize, other: &mut [T]) {
+    fn copy_seen<T: Copy + Send + Sync>(&self, colour: usize, other: &mut [T]) {
         let (nodes, copies) = other.split_at_mut(self.counts()[1 - colour] + 8);
         sight::copy(nodes, &self.beyond[colour], copies);
+    }
+
+    /// The same for both colours.
+    pub fn copy_all_seen<T: Copy + Send + Sync>(&self, values: &mut Colours<T>) {
+        (0..2).for_each(|colour| self.copy_seen(colour, &mut values[1 - colour]));
     }
 
     /// What the rows of a colour of a block see of the `other` one.
@@ -387,7 +392,7 @@ impl<const D: usize> Net<D> {
     /// Sets the right-hand side of the coarser level to the sums of residuals.
     pub fn restrict(&mut self, coarse: &mut Net<D>) {
         let mut x = std::mem::take(&mut self.x);
-        (0..2).for_each(|colour| self.copy_seen(colour, &mut x[1 - colour]));
+        self.copy_all_seen(&mut x);
         self.x = x;
         let this = &*self;
         let most = 2 * coarse.room;

@@ -165,17 +165,17 @@ pub(super) fn cells_of<const D: usize>(at: [usize; D], bits: u8) -> impl Iterato
         .map(move |bit| (0..D).map(|axis| (2 * at[axis] + (bit >> axis & 1)) * power(8, axis)).sum())
 }
 
-/// A pattern in rows: `nodes` are the cells that are nodes, `linked` those with a link in each direction, which is `whole`
-/// unless `link(cell, direction)` tells, and `traits(cell)` is the rest, if there is any. None if rows
-/// would be mostly empty, or a node is held by nothing.
+/// A pattern in the rows of a [`Choice`] made for `nodes`, the cells that are nodes: `linked` are those with a link in each
+/// direction, which is `whole` unless `link(cell, direction)` tells, and `traits(cell)` is the rest, if there is any. None if a
+/// node is held by nothing.
 pub(super) fn pattern_in_rows<const D: usize>(
+    choice: Choice,
     nodes: &masks::Bits,
     linked: &[masks::Bits; DIRECTIONS],
     whole: f32,
     link: Option<&dyn Fn(usize, usize) -> f32>,
     traits: Option<&dyn Fn(usize) -> Traits>,
 ) -> Option<Pattern> {
-    let choice = Choice::new::<D>(nodes)?;
     let frame = frame::<D>(choice.turn);
     let few = choice.rows.map(|rows| Few::new(frame, rows, linked));
     let rows = Box::new(Rows { frame, nodes: *nodes, linked: *linked, few });

@@ -215,7 +215,7 @@ impl<const D: usize> Space<D> for Composite<D> {
         let (net, surfaces, bodies) = self.levels.finest_with_surfaces();
         surfaces.respond::<D, Exact>(bodies, net, [&self.x[0], &self.x[1]]);
         let Shared { x, q, .. } = &mut self.shared;
-        (0..2).for_each(|colour| self.levels.finest().copy_seen(colour, &mut self.x[1 - colour]));
+        self.levels.finest().copy_all_seen(&mut self.x);
         multiply(&self.levels, (&self.x, x), (&mut self.q, q), &mut self.partial);
         self.go(None, 1.0, scale)
     }
@@ -244,7 +244,7 @@ impl<const D: usize> Space<D> for Composite<D> {
         let (net, surfaces, bodies) = self.levels.finest_with_surfaces();
         surfaces.respond::<D, Widened>(bodies, net, [&self.p[0], &self.p[1]]);
         let Shared { p, q, .. } = &mut self.shared;
-        (0..2).for_each(|colour| self.levels.finest().copy_seen(colour, &mut self.p[1 - colour]));
+        self.levels.finest().copy_all_seen(&mut self.p);
         multiply(&self.levels, (&self.p, p), (&mut self.q, q), &mut self.partial);
         let shared: f64 = p.iter().zip(q).map(|(&p, q)| f64::from(p) * *q).sum();
         self.partial.iter().sum::<f64>() + shared
