@@ -76,6 +76,26 @@ pub fn columns_in(word: u64) -> u64 {
     (word | word >> 8) & 0xff
 }
 
+/// The same cells with x and y exchanged.
+#[inline]
+pub fn swap_xy(bits: &Bits) -> Bits {
+    bits.map(|word| {
+        // Squares of one, two and four cells a side change places across the diagonal.
+        let steps = [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)];
+        steps.iter().fold(word, |word, &(way, moved)| {
+            let change = (word ^ word >> way) & moved;
+            word ^ change ^ change << way
+        })
+    })
+}
+
+/// The same cells with y and z exchanged, in 3D.
+#[inline]
+pub fn swap_yz(bits: &Bits) -> Bits {
+    let rows = bits.map(u64::to_le_bytes);
+    std::array::from_fn(|z| u64::from_le_bytes(std::array::from_fn(|y| rows[y][z])))
+}
+
 /// How many cells are set.
 #[inline]
 pub fn count(bits: &Bits) -> usize {
@@ -91,6 +111,11 @@ pub fn has(bits: &Bits, cell: usize) -> bool {
 /// The cells that are set in either.
 pub fn or(a: &Bits, b: &Bits) -> Bits {
     std::array::from_fn(|word| a[word] | b[word])
+}
+
+/// The cells that are set in both.
+pub fn and(a: &Bits, b: &Bits) -> Bits {
+    std::array::from_fn(|word| a[word] & b[word])
 }
 
 /// The lowest set bit as a cell's index.

@@ -14,8 +14,8 @@ use super::super::material;
 use super::frame::Choice;
 use super::join::join;
 use super::net::Net;
-use super::pattern::{Aggregate, Beyond, DIRECTIONS, Draft, End, NONE, Parents, Pattern, Traits};
-use super::rows;
+use super::pattern::{Aggregate, Beyond, DIRECTIONS, Draft, End, Parents, Pattern, Traits};
+use super::rows::{self, Content};
 
 /// Patterns below a coarse block: those of its parts, then those beyond each of its sides. 0 where there is no block.
 type Below = [u32; 32];
@@ -62,7 +62,8 @@ pub(super) fn coarsen<const D: usize>(fine: &mut Net<D>, coarse: &mut Net<D>, h:
     let parent = |block: usize, colour: usize, node: usize| {
         let (cover, octant) = (fine.cover[block] as usize, flatten(fine.topology.octant(block), 2));
         let joined = &fine.pattern(block).joined;
-        let (above, index) = coarse.node(cover, coarse.pattern(cover).parents.of(octant, colour)[node])?;
+        let (above, index) =
+            coarse.node(cover, coarse.pattern(cover).parents.of(octant, colour).get(node))?;
         let merged = joined.list[joined.of[colour][node] as usize].merged;
         Some(((above as u8, index as u32), merged))
     };
@@ -264,15 +265,13 @@ fn parents_of<const D: usize>(
     parent_of: impl Fn(usize, usize) -> u16,
     total: usize,
 ) -> Parents {
-    let mut parents = Parents::default();
-    for part in 0..power(2, D) {
-        for of in &fine.patterns[below[part] as usize].joined.of {
-            let parent = |&aggregate: &u16| match aggregate {
-                NONE => total as u16,
-                aggregate => parent_of(part, aggregate as usize),
-            };
-            parents.push(of.iter().map(parent));
-        }
+    let parts = || (0..power(2, D)).map(|part| &fine.patterns[below[part] as usize].joined);
+    let mut parents = Parents::with_capacity(parts().flat_map(|joined| &joined.of).map(Vec::len).sum());
+    let mut parent_of_all = Vec::new();
+    for (part, joined) in parts().enumerate() {
+        parent_of_all.clear();
+        parent_of_all.extend((0..joined.list.len()).map(|aggregate| parent_of(part, aggregate)));
+        (0..2).for_each(|colour| parents.push(joined, colour, &parent_of_all, total as u16));
     }
     parents
 }
@@ -281,7 +280,8 @@ fn coarse_pattern<const D: usize>(desk: &mut Desk, fine: &Net<D>, below: &Below,
     coarse_in_rows::<D>(desk, fine, below, whole).unwrap_or_else(|| coarse_listed::<D>(fine, below, whole))
 }
 
-/// What a coarse block in rows is worked out with: by cell what it has become, and its links by direction and cell.
+/// What a coarse block in rows is worked out with: by cell what it has become, if anything, and its links by direction and
+/// cell.
 struct Desk {
     traits: Vec<Traits>,
     links: Vec<f64>,
@@ -310,8 +310,7 @@ fn coarse_in_rows<const D: usize>(
         return None;
     }
     let Desk { traits, links } = desk;
-    traits.fill(Traits::default());
-    let (mut nodes, mut merged) = (masks::NONE, masks::NONE);
+    let (mut nodes, mut merged, mut special) = (masks::NONE, masks::NONE, masks::NONE);
     let mut second = None;
     for (part, pattern) in parts().enumerate() {
         for aggregate in &pattern.joined.list {
@@ -319,6 +318,7 @@ fn coarse_in_rows<const D: usize>(
             nodes[cell / 64] |= 1 << (cell % 64);
             merged[cell / 64] |= u64::from(aggregate.merged) << (cell % 64);
             traits[cell] = aggregate.traits;
+            special[cell / 64] |= u64::from(aggregate.traits != Traits::default()) << (cell % 64);
             if *second.get_or_insert(aggregate.traits.second) != aggregate.traits.second {
                 return None;
             }
@@ -361,8 +361,8 @@ fn coarse_in_rows<const D: usize>(
         }
     }
     let link = |cell: usize, direction: usize| links[direction * cells + cell] as f32;
-    let mut coarse =
-        rows::pattern_in_rows::<D>(choice, &nodes, &linked, whole, Some(&link), Some(&|cell| traits[cell]))?;
+    let content = Content { nodes: &nodes, linked: &linked, whole, special: &special };
+    let mut coarse = rows::pattern_in_rows::<D>(choice, &content, Some(link), |cell| traits[cell])?;
     let (counts, kept) = ([coarse.count(0), coarse.count(1)], coarse.rows.as_ref()?);
     let parent_of = |part: usize, aggregate: usize| {
         let cell = flatten(cell_in::<D>(part, pattern(part).joined.list[aggregate].cell), 8);

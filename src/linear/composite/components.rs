@@ -109,8 +109,10 @@ impl Components {
                 let (parents, octant) =
                     (&coarse.pattern(cover).parents, flatten(fine.topology.octant(block), 2));
                 for (colour, out) in [red.0, black.0].into_iter().enumerate() {
-                    for (node, (out, &parent)) in out.iter_mut().zip(parents.of(octant, colour)).enumerate() {
-                        *out = match coarse.node(cover, parent) {
+                    let parents = parents.of(octant, colour);
+                    for (node, out) in out.iter_mut().enumerate() {
+                        *out = match coarse.node(cover, parents.get(node)) {
+                            _ if !pattern.has_node(colour, node) => 0,
                             Some((above, index)) => labels[above][index],
                             None if pattern.is_closed(colour, node) => ALONE,
                             None => 0,

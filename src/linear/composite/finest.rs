@@ -14,7 +14,7 @@ use super::super::system::System;
 use super::frame::Choice;
 use super::net::Net;
 use super::pattern::{Beyond, DIRECTIONS, Draft, Pattern, Traits, colour_of};
-use super::rows;
+use super::rows::{self, Content};
 use super::ties::Tie;
 
 /// What decides about a block with nothing but whole links: its cells, and those beyond each of its sides.
@@ -206,8 +206,10 @@ fn usual_pattern<const D: usize>(key: &Key, whole: f32) -> Pattern {
         bits
     });
     let linked = linked::<D>(cells, |side| beyond[side]);
+    let content = Content { nodes: cells, linked: &linked, whole, special: &masks::NONE };
     if let Some(choice) = Choice::new::<D>(cells)
-        && let Some(pattern) = rows::pattern_in_rows::<D>(choice, cells, &linked, whole, None, None)
+        && let Some(pattern) =
+            rows::pattern_in_rows::<D>(choice, &content, rows::ALL_WHOLE, |_| Traits::default())
     {
         return pattern;
     }
@@ -244,6 +246,11 @@ fn own_pattern<const D: usize>(
         all == masks::NONE || (0..masks::words(D)).all(|word| cells[word] & !all[word] == 0)
     });
     if let Some(choice) = Choice::new::<D>(&cells).filter(|_| is_one_material) {
+        let mut special = masks::or(tied, &masks::bits_of(ground, |ground| ground != 0.0));
+        if let Some(second) = second {
+            special = masks::or(&special, &masks::bits_of(second, |second| second));
+        }
+        let content = |linked| Content { nodes: &cells, linked, whole, special: &special };
         let pattern = if level.stencil.has_partial_links(block) {
             let link = |cell: usize, direction: usize| link(cell, direction / 2, direction % 2 == 1);
             let mut linked = [masks::NONE; DIRECTIONS];
@@ -252,10 +259,10 @@ fn own_pattern<const D: usize>(
                     linked[cell / 64] |= 1 << (cell % 64);
                 }
             }
-            rows::pattern_in_rows::<D>(choice, &cells, &linked, whole, Some(&link), Some(&traits))
+            rows::pattern_in_rows::<D>(choice, &content(&linked), Some(link), traits)
         } else {
             let linked = linked::<D>(&cells, |side| live(level, beside[side / 2][side % 2] as usize));
-            rows::pattern_in_rows::<D>(choice, &cells, &linked, whole, None, Some(&traits))
+            rows::pattern_in_rows::<D>(choice, &content(&linked), rows::ALL_WHOLE, traits)
         };
         if let Some(pattern) = pattern {
             return pattern;

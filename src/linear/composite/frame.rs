@@ -27,14 +27,53 @@ fn turn<const D: usize>(index: usize) -> [usize; D] {
     std::array::from_fn(|role| if D == 2 { TURNS_2D[index][role] } else { TURNS[index][role] })
 }
 
+/// Cells as bits, with the axes of a turn in the places of x, y and z.
+fn turned<const D: usize>(bits: &masks::Bits, index: usize) -> masks::Bits {
+    let (first, last) = (masks::swap_xy, masks::swap_yz);
+    match (D, index) {
+        (_, 0) => *bits,
+        (2, _) => first(bits),
+        (_, 1) => last(bits),
+        (_, 2) => first(bits),
+        (_, 3) => last(&first(bits)),
+        (_, 4) => first(&last(bits)),
+        _ => first(&last(&first(bits))),
+    }
+}
+
+/// Cells as bits, in the order of a turn.
+pub(super) struct Turned<const D: usize>(masks::Bits);
+
+impl<const D: usize> Turned<D> {
+    pub fn new(bits: &masks::Bits, turn: usize) -> Self {
+        Turned(turned::<D>(bits, turn))
+    }
+
+    /// Those of a row of one colour, a bit for each lane.
+    #[inline]
+    pub fn lanes(&self, row: usize, colour: usize) -> u8 {
+        let (m, y) = (row / plane_rows(D), row % plane_rows(D));
+        let [low, high] = [2 * m, 2 * m + 1].map(|pair| {
+            let (word, row) = if D == 3 { (pair, y) } else { (0, pair) };
+            (self.0[word] >> (8 * row)) as u8
+        });
+        let [even, odd] = if (y + colour).is_multiple_of(2) { [low, high] } else { [high, low] };
+        even & 0x55 | odd & 0xaa
+    }
+}
+
 /// Where things are in rows; all blocks with the same turn share it.
 #[derive(Debug)]
 pub(super) struct Frame {
+    /// Its place among all turns.
+    pub index: usize,
     /// Which axes take the places of x, y and the last one; in 2D of x and y.
     pub turn: Vec<usize>,
     /// The cells of each colour's places, and the cells of each colour.
     pub cells: [Vec<u16>; 2],
     pub coloured: [masks::Bits; 2],
+    /// For each colour's rows, along each axis: twice the way from the block's corner to the centres of their cells.
+    pub centres: [Vec<[[f32; 8]; 3]>; 2],
     /// Each cell's place among those of its colour.
     pub place: Vec<u16>,
     /// For the cells of each colour: the other one's cells beyond the block, side by side.
@@ -58,9 +97,11 @@ impl Frame {
             flatten(turn.map(|axis| at[axis]), 8)
         };
         let mut frame = Frame {
+            index,
             turn: turn.to_vec(),
             cells: [0, 1].map(|_| vec![0; cells / 2]),
             coloured: [masks::NONE; 2],
+            centres: [0, 1].map(|_| vec![[[0.0; 8]; 3]; cells / 16]),
             place: vec![0; cells],
             beyond: Default::default(),
             near: vec![0; DIRECTIONS * cells],
@@ -71,6 +112,9 @@ impl Frame {
             let (colour, place) = split_index::<D>(turned(cell));
             frame.cells[colour][place] = cell as u16;
             frame.place[cell] = place as u16;
+            for (axis, c) in unflatten::<D>(cell, 8).into_iter().enumerate() {
+                frame.centres[colour][place / 8][axis][place % 8] = (2 * c + 1) as f32;
+            }
             frame.coloured[colour][cell / 64] |= 1 << (cell % 64);
         }
         for direction in 0..2 * D {
@@ -178,6 +222,33 @@ mod tests {
     use super::*;
     use crate::math::hash_unit;
 
+    fn lanes_are_the_cells_of_a_row<const D: usize>() {
+        for turn in 0..if D == 2 { 2 } else { 6 } {
+            let mut bits = masks::NONE;
+            for cell in 0..block_cells(D) {
+                bits[cell / 64] |=
+                    u64::from(hash_unit(1000 * turn as u64 + cell as u64) < 0.5) << (cell % 64);
+            }
+            let turned = Turned::<D>::new(&bits, turn);
+            for colour in 0..2 {
+                for (place, &cell) in frame::<D>(turn).cells[colour].iter().enumerate() {
+                    let lane = turned.lanes(place / 8, colour) >> (place % 8) & 1;
+                    assert_eq!(lane == 1, masks::has(&bits, cell as usize), "{D}D turn {turn} place {place}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lanes_are_the_cells_of_a_row_2d() {
+        lanes_are_the_cells_of_a_row::<2>();
+    }
+
+    #[test]
+    fn lanes_are_the_cells_of_a_row_3d() {
+        lanes_are_the_cells_of_a_row::<3>();
+    }
+
     fn rows_kept_have_all_nodes_and_no_others<const D: usize>() {
         let turns = if D == 2 { 2 } else { 6 };
         let mut compared = 0;
@@ -193,7 +264,9 @@ mod tests {
                 let is_alone = hash_unit(salt * 1000 + cell as u64 + 7) < 0.003;
                 nodes[cell / 64] |= u64::from(is_in || is_alone) << (cell % 64);
             }
-            let Some(Choice { turn, rows: Some(rows) }) = Choice::new::<D>(&nodes) else { continue };
+            let Some(Choice { turn, rows: Some(rows) }) = Choice::new::<D>(&nodes) else {
+                continue;
+            };
             let used = |turn: usize| {
                 masks::each(&nodes).fold(0u32, |rows, cell| rows | 1 << (frame::<D>(turn).place[cell] / 8))
             };

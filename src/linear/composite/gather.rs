@@ -4,7 +4,7 @@
 
 use multiversion::multiversion;
 
-use super::pattern::{DIRECTIONS, Half};
+use super::pattern::{DIRECTIONS, Half, ParentsOf};
 
 /// What the nodes of a block are linked to. The first place always holds zero.
 pub(super) struct Workspace<T>(Vec<T>);
@@ -247,16 +247,39 @@ pub(super) fn divide(x: &mut [f32], b: &[f32], inverse: &[f32]) {
 }
 
 /// `sums[parent] += value`.
-pub(super) fn add_to_parents(sums: &mut [f32], values: &[f32], parents: &[u16]) {
-    for (value, &parent) in values.iter().zip(parents) {
-        sums[parent as usize] += value;
+pub(super) fn add_to_parents(sums: &mut [f32], values: &[f32], parents: ParentsOf<'_>) {
+    match parents {
+        ParentsOf::Pairs(parents) => {
+            for ([one, other], &parent) in values.as_chunks().0.iter().zip(parents) {
+                sums[parent as usize] += one + other;
+            }
+        }
+        ParentsOf::Each(parents) => {
+            for (value, &parent) in values.iter().zip(parents) {
+                sums[parent as usize] += value;
+            }
+        }
     }
 }
 
-/// `x += above[parent]`.
-pub(super) fn add_from_parents(x: &mut [f32], above: &[f32], parents: &[u16]) {
-    for (x, &parent) in x.iter_mut().zip(parents) {
-        *x += above[parent as usize];
+/// `x += above[parent]`; places where `inverse` is 0 stay as they are.
+pub(super) fn add_from_parents(x: &mut [f32], inverse: &[f32], above: &[f32], parents: ParentsOf<'_>) {
+    match parents {
+        ParentsOf::Pairs(parents) => {
+            let rows = x.as_chunks_mut::<8>().0.iter_mut().zip(inverse.as_chunks::<8>().0);
+            for ((x, inverse), parents) in rows.zip(parents.as_chunks::<4>().0) {
+                let [a, b, c, d] = parents.map(|parent| above[parent as usize]);
+                let pairs = [a, a, b, b, c, c, d, d];
+                for lane in 0..8 {
+                    x[lane] += if inverse[lane] > 0.0 { pairs[lane] } else { 0.0 };
+                }
+            }
+        }
+        ParentsOf::Each(parents) => {
+            for (x, &parent) in x.iter_mut().zip(parents) {
+                *x += above[parent as usize];
+            }
+        }
     }
 }
 

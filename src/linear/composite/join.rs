@@ -4,7 +4,7 @@
 //! each other become one. What becomes of a block depends on its pattern alone.
 
 use crate::grid::masks;
-use crate::math::{Sets, flatten, power, unflatten};
+use crate::math::{Sets, power, unflatten};
 
 use super::super::coarsen::in_series;
 use super::pattern::{Aggregate, End, Joined, NONE, Pattern, Traits};
@@ -15,6 +15,12 @@ pub(super) fn join<const D: usize>(pattern: &Pattern, h: f32) -> Joined {
     let mut joined = join_rows::<D>(pattern).unwrap_or_else(|| join_listed::<D>(pattern));
     joined.sum_traits(pattern, h);
     joined
+}
+
+/// The coarse cell over a cell, four of them along each side of the block.
+#[inline]
+fn cover_of<const D: usize>(cell: usize) -> usize {
+    (0..D).map(|axis| (cell >> (3 * axis + 1) & 3) << (2 * axis)).sum()
 }
 
 /// By following links one by one.
@@ -30,7 +36,7 @@ fn join_listed<const D: usize>(pattern: &Pattern) -> Joined {
     for colour in 0..2 {
         let first = id(colour, 0);
         for (node, &cell) in pattern.half[colour].cells.iter().enumerate() {
-            coarse_cell[first + node] = flatten(unflatten::<D>(cell as usize, 8).map(|c| c / 2), 4) as u16;
+            coarse_cell[first + node] = cover_of::<D>(cell as usize) as u16;
             is_carried[first + node] = pattern.traits(colour, node).is_tied;
         }
         pattern.each_link(colour, 0.0, |node, _, _| is_carried[first + node] = true);
@@ -142,8 +148,7 @@ fn join_rows<const D: usize>(pattern: &Pattern) -> Option<Joined> {
     }
     joined.of = [0, 1].map(|colour: usize| {
         let of = |&cell: &u16| {
-            let coarse = flatten(unflatten::<D>(cell as usize, 8).map(|c| c / 2), 4);
-            if masks::has(&carried, cell as usize) { number[coarse] } else { NONE }
+            if masks::has(&carried, cell as usize) { number[cover_of::<D>(cell as usize)] } else { NONE }
         };
         pattern.half[colour].cells.iter().map(of).collect()
     });
@@ -176,6 +181,7 @@ mod tests {
     use super::*;
     use crate::grid::block_cells;
     use crate::linear::composite::frame::Choice;
+    use crate::linear::composite::rows::Content;
     use crate::linear::composite::visit::Form;
     use crate::math::hash_unit;
 
@@ -204,7 +210,9 @@ mod tests {
             linked[2 * axis] = std::array::from_fn(|word| nodes[word] & below[word] & open[word]);
             linked[2 * axis + 1] = masks::beside::<D>(&linked[2 * axis], axis, true, &masks::NONE);
         }
-        rows::pattern_in_rows::<D>(Choice::new::<D>(&nodes)?, &nodes, &linked, 1.0, None, None)
+        let content = Content { nodes: &nodes, linked: &linked, whole: 1.0, special: &masks::NONE };
+        let choice = Choice::new::<D>(&nodes)?;
+        rows::pattern_in_rows::<D>(choice, &content, rows::ALL_WHOLE, |_| Traits::default())
     }
 
     fn words_join_as_single_links_do<const D: usize>() {

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::math::flatten;
 
 use super::super::kernels;
-use super::super::layout::half_rows;
+use super::super::layout::{Row, half_rows};
 use super::super::stencil::grow;
 use super::super::topology::Topology;
 use super::gather::{self, Workspace};
@@ -14,7 +14,9 @@ use super::rows;
 use super::sight::{self, Near, Plan, Sight};
 use super::surfaces::Surfaces;
 use super::ties::Ties;
-use super::visit::{Block, Form, Nodes, Outlook, PerBlock, PerRow, both, range, visit, visit_finely};
+use super::visit::{
+    Block, Form, Nodes, Outlook, PerBlock, PerRow, both, clear_unused, range, visit, visit_finely,
+};
 
 /// One value per node, by colour.
 pub(super) type Colours<T> = [Vec<T>; 2];
@@ -141,7 +143,9 @@ impl<const D: usize> Net<D> {
         for &pattern in patterns {
             let this = &self.patterns[pattern as usize];
             let counts = [0, 1].map(|colour| this.count(colour) as u32);
-            self.blocks.push(Block { pattern, form: this.form(), counts, ..next });
+            let is_tied = this.half.each_ref().map(|half| half.is_tied);
+            let keeps_links = this.half.iter().any(|half| !half.links.is_empty());
+            self.blocks.push(Block { pattern, form: this.form(), keeps_links, is_tied, counts, ..next });
             for (first, count) in next.nodes.iter_mut().zip(counts) {
                 *first += count.next_multiple_of(8);
             }
@@ -173,9 +177,8 @@ impl<const D: usize> Net<D> {
         }
         let reach = self.reach();
         for colour in 0..2 {
-            let nodes = next.nodes[colour] as usize;
             grow(&mut self.x[colour], reach[colour]);
-            self.x[colour][nodes..nodes + 8].fill(0.0);
+            clear_unused(&self.blocks, &mut self.x[colour], colour);
         }
         self.touched.clear();
         self.touched.resize(patterns.len(), false);
@@ -278,7 +281,7 @@ impl<const D: usize> Net<D> {
         let range = self.range(block, colour);
         let rhs = if bodies && self.touched[block] { &self.heeded } else { &self.b };
         let rhs = &rhs[colour][range.clone()];
-        if !self.pattern(block).half[colour].is_tied {
+        if !self.blocks[block].is_tied[colour] {
             return rhs;
         }
         let room = &mut room[..rhs.len()];
@@ -290,25 +293,37 @@ impl<const D: usize> Net<D> {
         room
     }
 
+    /// The links that a colour of a block keeps in rows, if any.
+    #[inline]
+    fn links(&self, block: usize, colour: usize) -> Option<&[Row<f32>]> {
+        self.blocks[block].keeps_links.then(|| rows::rows(&self.pattern(block).half[colour].links))
+    }
+
     /// One pass over the nodes of a colour; bodies stay at rest unless they are heeded.
-    fn relax(&mut self, colour: usize, bodies: bool, backwards: bool) {
+    ///
+    /// Values of 0 need not be there yet if the pass starts `from_zero`.
+    fn relax(&mut self, colour: usize, bodies: bool, backwards: bool, from_zero: bool) {
         let mut own = std::mem::take(&mut self.x[colour]);
         let mut other = std::mem::take(&mut self.x[1 - colour]);
         self.copy_seen(colour, &mut other);
         self.x[1 - colour] = other;
         let this = &*self;
         visit(&this.blocks, Nodes(&mut own, colour), &|| Desk::new(this.room), &|desk, block, x| {
-            let pattern = this.pattern(block);
-            let half = &pattern.half[colour];
+            if from_zero && !this.starts_by_itself(block, colour) {
+                x.0.fill(0.0);
+            }
             let rhs = this.rhs_of(block, colour, x.0, bodies, &mut desk.rhs);
             let inverse = &this.inverse[colour][this.range(block, colour)];
             let other = this.x[1 - colour].as_slice();
-            if pattern.rows.is_some() {
+            let Block { form, is_tied, .. } = &this.blocks[block];
+            let half = &this.pattern(block).half[colour];
+            if *form != Form::Listed {
                 let sight = this.sight(block, colour, other);
-                if this.touched[block] || half.is_tied {
+                if is_tied[colour] || this.touched[block] && !from_zero {
                     rows::relax::<D>(x.0, rhs, inverse, half, &sight, this.whole);
                 } else {
-                    rows::relax_alone::<D>(x.0, rhs, inverse, half, &sight, this.whole);
+                    let links = this.links(block, colour);
+                    rows::relax_alone::<D>(x.0, rhs, inverse, links, &sight, this.whole);
                 }
                 return;
             }
@@ -316,6 +331,12 @@ impl<const D: usize> Net<D> {
             gather::relax(x.0, rhs, inverse, half, &mut desk.values, this.whole, backwards);
         });
         self.x[colour] = own;
+    }
+
+    /// Whether the first pass from zero over a colour of a block does not look at its own values.
+    #[inline]
+    fn starts_by_itself(&self, block: usize, colour: usize) -> bool {
+        self.blocks[block].form != Form::Listed && !self.blocks[block].is_tied[colour]
     }
 
     /// The first sweep, from zero: shared nodes, red, black. Bodies are at rest.
@@ -329,44 +350,43 @@ impl<const D: usize> Net<D> {
         let mut x = std::mem::take(&mut self.x);
         let this = &*self;
         visit(&this.blocks, both(&mut x), &|| (), &|(), block, (red, black)| {
-            black.0.fill(0.0);
             if is_plain {
                 let range = this.range(block, 0);
                 gather::divide(red.0, &this.b[0][range.clone()], &this.inverse[0][range]);
             } else {
                 red.0.fill(0.0);
+                black.0.fill(0.0);
             }
         });
         self.x = x;
         if !is_plain {
-            self.relax(0, false, false);
+            self.relax(0, false, false, false);
         }
-        self.relax(1, false, false);
+        self.relax(1, false, false, true);
     }
 
     /// A further sweep: shared nodes, red, black.
     pub fn sweep(&mut self, bodies: bool) {
         self.ties.relax([&self.x[0], &self.x[1]]);
-        self.relax(0, bodies, false);
-        self.relax(1, bodies, false);
+        self.relax(0, bodies, false, false);
+        self.relax(1, bodies, false, false);
     }
 
     /// [`Self::sweep`] in reverse.
     pub fn sweep_back(&mut self) {
-        self.relax(1, true, true);
-        self.relax(0, true, true);
+        self.relax(1, true, true, false);
+        self.relax(0, true, true, false);
         self.ties.relax([&self.x[0], &self.x[1]]);
     }
 
     /// Residual of the nodes of a colour of a block; bodies are heeded.
     #[inline]
     fn residual<'a>(&self, desk: &'a mut Desk, block: usize, colour: usize) -> &'a [f32] {
-        let pattern = self.pattern(block);
-        let half = &pattern.half[colour];
+        let half = &self.pattern(block).half[colour];
         let (x, other) = (&self.x[colour][self.range(block, colour)], self.x[1 - colour].as_slice());
         let rhs = self.rhs_of(block, colour, x, true, &mut desk.rhs);
         let out = &mut desk.residual[..x.len()];
-        if pattern.rows.is_some() {
+        if self.blocks[block].form != Form::Listed {
             let inverse = &self.inverse[colour][self.range(block, colour)];
             rows::residual::<D>(out, x, rhs, inverse, half, &self.sight(block, colour, other), self.whole);
             return out;
@@ -379,7 +399,8 @@ impl<const D: usize> Net<D> {
     /// Whether black nodes of a block have no residual after a downward sweep, and so need no correction.
     #[inline]
     fn is_settled(&self, block: usize) -> bool {
-        !self.touched[block] && self.pattern(block).half[1].further.is_empty()
+        let is_in_rows = self.blocks[block].form != Form::Listed;
+        !self.touched[block] && (is_in_rows || self.pattern(block).half[1].further.is_empty())
     }
 
     /// Whether the nodes of a block follow their coarse cells, in all rows on both levels.
@@ -391,9 +412,10 @@ impl<const D: usize> Net<D> {
 
     /// Sets the right-hand side of the coarser level to the sums of residuals.
     pub fn restrict(&mut self, coarse: &mut Net<D>) {
-        let mut x = std::mem::take(&mut self.x);
-        self.copy_all_seen(&mut x);
-        self.x = x;
+        // Black nodes were relaxed last: what they see was copied for them, and what is seen of them was not.
+        let mut black = std::mem::take(&mut self.x[1]);
+        self.copy_seen(0, &mut black);
+        self.x[1] = black;
         let this = &*self;
         let most = 2 * coarse.room;
         let Net { patterns, blocks, children, b, .. } = coarse;
@@ -454,7 +476,8 @@ impl<const D: usize> Net<D> {
                 above[total] = 0.0;
                 let (parents, octant) = (&coarse.pattern(cover).parents, flatten(octant, 2));
                 for (colour, x) in [red.0, black.0].into_iter().enumerate().take(colours) {
-                    gather::add_from_parents(x, above, parents.of(octant, colour));
+                    let inverse = &this.inverse[colour][this.range(block, colour)];
+                    gather::add_from_parents(x, inverse, above, parents.of(octant, colour));
                 }
             },
         );

@@ -131,23 +131,57 @@ pub(super) struct Pattern {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parents {
     list: Vec<u16>,
-    /// Where each part and colour ends.
-    end: Vec<u32>,
+    /// Where each part and colour ends, and whether it has one entry for every two nodes.
+    end: Vec<(u32, bool)>,
+}
+
+/// Parents of the nodes of a part of a coarse block and a colour.
+#[derive(Clone, Copy)]
+pub(super) enum ParentsOf<'a> {
+    /// In rows, two cells side by side lie in the same coarse cell: one entry for both.
+    Pairs(&'a [u16]),
+    Each(&'a [u16]),
+}
+
+impl ParentsOf<'_> {
+    /// That of a node.
+    #[inline]
+    pub fn get(&self, node: usize) -> u16 {
+        match self {
+            ParentsOf::Pairs(list) => list[node / 2],
+            ParentsOf::Each(list) => list[node],
+        }
+    }
 }
 
 impl Parents {
-    /// Adds those of the next part and colour.
-    pub fn push(&mut self, parents: impl Iterator<Item = u16>) {
-        self.list.extend(parents);
-        self.end.push(self.list.len() as u32);
+    /// For so many nodes.
+    pub fn with_capacity(nodes: usize) -> Parents {
+        Parents { list: Vec::with_capacity(nodes), end: Vec::with_capacity(16) }
+    }
+
+    /// Adds those of the next part and colour, given what its nodes were joined to, and the parents of that.
+    pub fn push(&mut self, joined: &Joined, colour: usize, parents: &[u16], none: u16) {
+        let parent = |own: u16| parents.get(own as usize).copied().unwrap_or(none);
+        let of = joined.of[colour].as_slice();
+        if joined.follows_rule {
+            // A place without a node is of no account.
+            let (pairs, _) = of.as_chunks();
+            self.list.extend(pairs.iter().map(|&[one, other]| parent(if one == NONE { other } else { one })));
+        } else {
+            self.list.extend(of.iter().map(|&own| parent(own)));
+        }
+        self.end.push((self.list.len() as u32, joined.follows_rule));
     }
 
     /// Those of a part and colour.
     #[inline]
-    pub fn of(&self, part: usize, colour: usize) -> &[u16] {
+    pub fn of(&self, part: usize, colour: usize) -> ParentsOf<'_> {
         let at = 2 * part + colour;
-        let start = if at == 0 { 0 } else { self.end[at - 1] };
-        &self.list[start as usize..self.end[at] as usize]
+        let start = if at == 0 { 0 } else { self.end[at - 1].0 };
+        let (end, is_paired) = self.end[at];
+        let list = &self.list[start as usize..end as usize];
+        if is_paired { ParentsOf::Pairs(list) } else { ParentsOf::Each(list) }
     }
 }
 
@@ -160,7 +194,7 @@ pub(super) struct Joined {
     pub list: Vec<Aggregate>,
     /// By coarse cell: its aggregate; empty if one has several.
     pub number: Vec<u16>,
-    /// Whether all nodes were joined with those in the same coarse cell.
+    /// Whether the block is kept in rows, and all nodes were joined with those in the same coarse cell.
     pub follows_rule: bool,
 }
 
@@ -428,16 +462,22 @@ impl Pattern {
     /// call for all links of an aggregate in a direction.
     pub fn each_crossing<const D: usize>(&self, whole: f32, mut each: impl FnMut([u8; 3], usize, f64)) {
         if let Some(rows) = &self.rows {
+            let is_whole = self.half.iter().all(|half| half.links.is_empty());
             for aggregate in &self.joined.list {
                 let at: [usize; D] = std::array::from_fn(|axis| aggregate.cell[axis] as usize);
                 for direction in 0..2 * D {
                     let low = rows::LOW[direction / 2];
                     let facing = if direction % 2 == 1 { !low } else { low };
                     let cells = rows::octet(&rows.linked[direction], at) & facing;
-                    if cells != 0 {
-                        let sum = rows.sum_of_links(self, at, cells, direction, whole);
-                        each(aggregate.cell, direction, sum);
+                    if cells == 0 {
+                        continue;
                     }
+                    let sum = if is_whole {
+                        f64::from(whole) * f64::from(cells.count_ones())
+                    } else {
+                        rows.sum_of_links(self, at, cells, direction, whole)
+                    };
+                    each(aggregate.cell, direction, sum);
                 }
             }
             return;

@@ -8,7 +8,7 @@ use crate::math::power;
 
 use super::super::kernels::{links_of, product_from, pull_from, with_links};
 use super::super::layout::{Row, half_rows, join_row, plane_rows, row_of_cover, split_row};
-use super::frame::{Choice, Frame, THERE, frame};
+use super::frame::{Choice, Frame, THERE, Turned, frame};
 use super::pattern::{DIRECTIONS, End, Half, Pattern, Traits};
 use super::sight::Sight;
 
@@ -24,37 +24,23 @@ pub(super) struct Rows {
     pub few: Option<Few>,
 }
 
-/// The rows that a block keeps, and what it sees from them.
+/// The rows that a block keeps.
 #[derive(Clone, Debug)]
 pub(super) struct Few {
     kept: Vec<u8>,
     /// Each row's number among them.
     rank: [u8; 32],
-    /// For the nodes of each colour: those beyond the block that they are linked to, as [`Frame::beyond`] counts them.
-    seen: [Vec<u16>; 2],
 }
 
 /// Not kept.
 const ABSENT: u8 = u8::MAX;
 
 impl Few {
-    fn new(frame: &Frame, rows: u32, linked: &[masks::Bits; DIRECTIONS]) -> Few {
+    fn new(rows: u32) -> Few {
         let kept: Vec<u8> = masks::each_in(u64::from(rows)).map(|row| row as u8).collect();
-        let mut few = Few { kept, rank: [ABSENT; 32], seen: Default::default() };
-        for (rank, &row) in few.kept.iter().enumerate() {
-            few.rank[row as usize] = rank as u8;
-        }
-        let cells = frame.place.len();
-        for (direction, linked) in linked.iter().enumerate() {
-            for cell in masks::each(linked) {
-                let near = frame.near[direction * cells + cell];
-                if near & THERE != 0 {
-                    let colour = usize::from(masks::has(&frame.coloured[1], cell));
-                    few.seen[colour].push(near & !THERE);
-                }
-            }
-        }
-        few
+        let mut rank = [ABSENT; 32];
+        kept.iter().enumerate().for_each(|(number, &row)| rank[row as usize] = number as u8);
+        Few { kept, rank }
     }
 }
 
@@ -93,7 +79,7 @@ impl Rows {
         usize::from(masks::has(&self.frame.coloured[1], cell))
     }
 
-    /// Sum of the links, in a direction, of some cells of an aggregate: see [`octet`].
+    /// Sum of the links, in a direction, of some cells of an aggregate: see [`octet`]. Its block keeps links.
     #[inline]
     pub fn sum_of_links<const D: usize>(
         &self,
@@ -103,9 +89,6 @@ impl Rows {
         direction: usize,
         whole: f32,
     ) -> f64 {
-        if pattern.half.iter().all(|half| half.links.is_empty()) {
-            return f64::from(whole) * f64::from(cells.count_ones());
-        }
         let link = |cell: usize| {
             f64::from(self.link(&pattern.half[self.colour(cell)].links, cell, direction, whole))
         };
@@ -122,11 +105,7 @@ impl Rows {
             (0, Some(few)) => {
                 End::Here(1 - colour, 8 * few.rank[near as usize / 8] as usize + near as usize % 8)
             }
-            (_, None) => End::There((near & !THERE) as usize),
-            (_, Some(few)) => {
-                let seen = few.seen[colour].binary_search(&(near & !THERE));
-                End::There(seen.expect("only links are followed"))
-            }
+            _ => End::There((near & !THERE) as usize),
         }
     }
 
@@ -165,73 +144,87 @@ pub(super) fn cells_of<const D: usize>(at: [usize; D], bits: u8) -> impl Iterato
         .map(move |bit| (0..D).map(|axis| (2 * at[axis] + (bit >> axis & 1)) * power(8, axis)).sum())
 }
 
-/// A pattern in the rows of a [`Choice`] made for `nodes`, the cells that are nodes: `linked` are those with a link in each
-/// direction, which is `whole` unless `link(cell, direction)` tells, and `traits(cell)` is the rest, if there is any. None if a
-/// node is held by nothing.
+/// What a block is made of.
+pub(super) struct Content<'a> {
+    /// The cells that are nodes.
+    pub nodes: &'a masks::Bits,
+    /// Those with a link in each direction.
+    pub linked: &'a [masks::Bits; DIRECTIONS],
+    /// The links, unless `link(cell, direction)` tells.
+    pub whole: f32,
+    /// Nodes that have traits.
+    pub special: &'a masks::Bits,
+}
+
+/// Where no link but the whole one is kept.
+pub(super) const ALL_WHOLE: Option<fn(usize, usize) -> f32> = None;
+
+/// A pattern in the rows of a [`Choice`] made for its nodes; `traits(cell)` are those of special ones. None if a node is held
+/// by nothing.
 pub(super) fn pattern_in_rows<const D: usize>(
     choice: Choice,
-    nodes: &masks::Bits,
-    linked: &[masks::Bits; DIRECTIONS],
-    whole: f32,
-    link: Option<&dyn Fn(usize, usize) -> f32>,
-    traits: Option<&dyn Fn(usize) -> Traits>,
+    content: &Content<'_>,
+    link: Option<impl Fn(usize, usize) -> f32>,
+    traits: impl Fn(usize) -> Traits,
 ) -> Option<Pattern> {
+    let &Content { nodes, linked, whole, special } = content;
     let frame = frame::<D>(choice.turn);
-    let few = choice.rows.map(|rows| Few::new(frame, rows, linked));
-    let rows = Box::new(Rows { frame, nodes: *nodes, linked: *linked, few });
+    let rows = Box::new(Rows { frame, nodes: *nodes, linked: *linked, few: choice.rows.map(Few::new) });
+    let turned = |bits: &masks::Bits| Turned::<D>::new(bits, choice.turn);
+    let (turned_nodes, turned_links) = (turned(nodes), linked.each_ref().map(turned));
     let mut pattern = Pattern::default();
     for colour in 0..2 {
         let half = &mut pattern.half[colour];
-        match &rows.few {
-            None => {
-                half.cells = frame.cells[colour].as_slice().into();
-                half.beyond = frame.beyond[colour].as_slice().into();
-            }
-            Some(few) => {
-                let (cells, _) = frame.cells[colour].as_chunks::<8>();
-                half.cells = few.kept.iter().flat_map(|&row| cells[row as usize]).collect();
-                half.beyond =
-                    few.seen[colour].iter().map(|&seen| frame.beyond[colour][seen as usize]).collect();
-            }
-        }
-        let cells = &half.cells;
-        let count = cells.len();
+        let (all, _) = frame.cells[colour].as_chunks::<8>();
+        half.cells = match &rows.few {
+            None => frame.cells[colour].as_slice().into(),
+            Some(few) => few.kept.iter().flat_map(|&row| all[row as usize]).collect(),
+        };
+        half.beyond = frame.beyond[colour].as_slice().into();
         half.own = 1;
+        let count = half.cells.len();
         half.diagonal = vec![0.0; count];
-        if let Some(traits) = traits {
-            let own = |&cell: &u16| {
-                if masks::has(nodes, cell as usize) { traits(cell as usize) } else { Traits::default() }
-            };
-            let list: Vec<Traits> = cells.iter().map(own).collect();
-            if list.iter().any(|traits| *traits != Traits::default()) {
-                half.is_tied = list.iter().any(|traits| traits.is_tied);
-                half.diagonal = list.iter().map(|traits| f64::from(traits.ground)).collect();
-                pattern.traits[colour] = list;
+        let own_special = masks::and(&masks::and(special, nodes), &frame.coloured[colour]);
+        if own_special != masks::NONE {
+            let mut list = vec![Traits::default(); count];
+            for cell in masks::each(&own_special) {
+                let (own, place) = (traits(cell), rows.place(cell));
+                half.is_tied |= own.is_tied;
+                half.diagonal[place] = f64::from(own.ground);
+                list[place] = own;
             }
+            pattern.traits[colour] = list;
         }
         if link.is_some() {
             half.links = vec![0.0; 2 * D * count];
         }
-        for (direction, linked) in linked.iter().enumerate().take(2 * D) {
-            for (sum, &cell) in half.diagonal.iter_mut().zip(cells.iter()) {
-                let cell = cell as usize;
-                let Some(link) = link else {
-                    *sum += f64::from(whole) * f64::from(masks::has(linked, cell) as u8);
+        for (at, (row, sums)) in rows.kept().zip(rows_mut(&mut half.diagonal)).enumerate() {
+            for (direction, linked) in turned_links.iter().enumerate().take(2 * D) {
+                let lanes = linked.lanes(row, colour);
+                let Some(link) = &link else {
+                    for (lane, sum) in sums.iter_mut().enumerate() {
+                        *sum += f64::from(whole) * f64::from(lanes >> lane & 1);
+                    }
                     continue;
                 };
-                if masks::has(linked, cell) {
+                let links = &mut half.links[8 * 2 * D * at..8 * 2 * D * (at + 1)];
+                for lane in masks::each_in(u64::from(lanes)) {
+                    let cell = all[row][lane] as usize;
                     let link = link(cell, direction);
-                    half.links[rows.place_of_link(cell, direction)] = link;
-                    *sum += f64::from(link);
+                    let place = frame.link[direction * frame.place.len() + cell] as usize;
+                    links[place - 8 * 2 * D * row] = link;
+                    sums[lane] += f64::from(link);
                 }
+            }
+            let is_tied = |place: usize| {
+                half.is_tied && pattern.traits[colour].get(place).is_some_and(|traits| traits.is_tied)
+            };
+            let is_loose = |lane: usize| sums[lane] <= 0.0 && !is_tied(8 * at + lane);
+            if masks::each_in(u64::from(turned_nodes.lanes(row, colour))).any(is_loose) {
+                return None;
             }
         }
         half.find_inverse();
-        let is_tied = |place: usize| pattern.traits[colour].get(place).is_some_and(|traits| traits.is_tied);
-        let is_held = |place: usize| half.diagonal[place] > 0.0 || is_tied(place);
-        if (0..count).any(|place| masks::has(nodes, half.cells[place] as usize) && !is_held(place)) {
-            return None;
-        }
     }
     pattern.rows = Some(rows);
     Some(pattern)
@@ -287,7 +280,7 @@ pub(super) fn relax_alone<const D: usize>(
     x: &mut [f32],
     rhs: &[f32],
     inverse: &[f32],
-    half: &Half,
+    links: Option<&[Row<f32>]>,
     sight: &Sight<'_, f32>,
     whole: f32,
 ) {
@@ -295,7 +288,7 @@ pub(super) fn relax_alone<const D: usize>(
     let count = x.len();
     sight.check(count);
     assert!(rhs.len() == count && inverse.len() == count);
-    with_links!(links(half), count, links, {
+    with_links!(links, count, links, {
         for row in 0..count {
             let near = sight.neighbours(row);
             let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));

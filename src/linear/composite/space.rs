@@ -15,7 +15,7 @@ use super::gather::{self, Factor, Workspace};
 use super::net::{Colours, Net};
 use super::rows;
 use super::shape::{Exact, Widened};
-use super::visit::{Block, Form, PerBlock, both, range, visit};
+use super::visit::{Block, Form, PerBlock, both, clear_unused, range, visit};
 
 /// A system with bodies and the vectors of its solve.
 #[derive(Clone, Debug, Default)]
@@ -67,14 +67,15 @@ impl<const D: usize> Composite<D> {
         self.levels.build(system, bodies, multigrid);
         self.labels = None;
         let (counts, reach) = (self.levels.finest().counts(), self.levels.finest().reach());
+        let blocks = &self.levels.finest().blocks;
         for colour in 0..2 {
             for values in [&mut self.r, &mut self.q] {
                 grow(&mut values[colour], counts[colour]);
             }
             grow(&mut self.x[colour], reach[colour]);
             grow(&mut self.p[colour], reach[colour]);
-            self.x[colour][counts[colour]..].fill(0.0);
-            self.p[colour][counts[colour]..].fill(0.0);
+            clear_unused(blocks, &mut self.x[colour], colour);
+            clear_unused(blocks, &mut self.p[colour], colour);
         }
         let count = system.shared.len();
         for values in [&mut self.shared.x, &mut self.shared.r, &mut self.shared.q] {

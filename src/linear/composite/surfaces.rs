@@ -14,8 +14,9 @@ use crate::math::unflatten;
 use super::body::{Bodies, Body, BodyFace, Moments};
 use super::net::Net;
 use super::pattern::colour_of;
+use super::rows::rows;
 use super::shape::{Lane, Pressure, Shape, Weights};
-use super::visit::{Nodes, range, visit};
+use super::visit::{Nodes, visit, whole_rows};
 
 /// Faces of one body beside the nodes of a block.
 #[derive(Clone, Copy, Debug, Default)]
@@ -199,9 +200,9 @@ impl Surfaces {
             for &(octant, shape) in parts {
                 let (shape, shift) = (&finer.shapes[shape as usize], corner_of::<D>(octant as usize, h));
                 for colour in 0..2 {
+                    let parents = pattern.parents.of(octant as usize, colour);
                     for (node, weights) in shape.each(colour) {
-                        let parent = pattern.parents.of(octant as usize, colour)[node];
-                        let sum = &mut sums[parent as usize];
+                        let sum = &mut sums[parents.get(node) as usize];
                         sum[0] += weights[0];
                         (0..3).for_each(|k| sum[k + 1] += weights[k + 1] + shift[k] * weights[0]);
                     }
@@ -302,7 +303,7 @@ impl Surfaces {
             for (sum, patch) in sums.iter_mut().zip(patches) {
                 let (block, shape) = (patch.block as usize, patch.shape as usize);
                 if (block, shape) != known {
-                    let own = [0, 1].map(|colour| &x[colour][range(&net.blocks, block, colour)]);
+                    let own = [0, 1].map(|colour| rows(&x[colour][whole_rows(&net.blocks, block, colour)]));
                     (known, found) = ((block, shape), self.shapes[shape].add_up::<T>(own));
                 }
                 *sum = found;
@@ -416,6 +417,9 @@ fn corner_of<const D: usize>(octant: usize, h: f32) -> [f32; 3] {
 
 fn shape_of<const D: usize>(net: &Net<D>, found: &Found) -> Shape {
     let pattern = net.pattern(found.patch.block as usize);
+    if let Some(rows) = &pattern.rows {
+        return Shape::in_rows::<D>(rows, &found.cells);
+    }
     let mut nodes: [Vec<(u16, Weights)>; 2] = Default::default();
     for cell in masks::each(&found.cells) {
         // Cells that are no unknowns have no pressure.
@@ -428,7 +432,5 @@ fn shape_of<const D: usize>(net: &Net<D>, found: &Found) -> Shape {
             nodes[colour_of::<D>(cell)].push((node as u16, weights));
         }
     }
-    // Rows keep cells in an order of their own.
-    nodes.iter_mut().for_each(|nodes| nodes.sort_unstable_by_key(|(node, _)| *node));
     Shape::new(&nodes)
 }

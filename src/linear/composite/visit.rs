@@ -15,9 +15,12 @@ pub(super) enum Form {
 /// Where the nodes of a block start in arrays by colour, and where its neighbours beyond the block are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Block {
-    /// Its pattern, and the form of that.
+    /// Its pattern, and of that what most passes ask for.
     pub pattern: u32,
     pub form: Form,
+    pub keeps_links: bool,
+    /// Whether shared nodes are linked to nodes of each colour.
+    pub is_tied: [bool; 2],
     /// First place of each colour, where a row can start, and how many there are.
     pub nodes: [u32; 2],
     pub counts: [u32; 2],
@@ -38,13 +41,39 @@ pub(super) fn range(blocks: &[Block], block: usize, colour: usize) -> std::ops::
     first..first + blocks[block].counts[colour] as usize
 }
 
-/// So many blocks, with so many nodes of each colour.
+/// The same, filled up to whole rows.
+#[inline]
+pub(super) fn whole_rows(blocks: &[Block], block: usize, colour: usize) -> std::ops::Range<usize> {
+    let range = range(blocks, block, colour);
+    range.start..range.start + range.len().next_multiple_of(8)
+}
+
+/// Sets to 0 what the blocks leave unused in an array by node of a colour, and all that is behind them.
+pub(super) fn clear_unused<T: Default + Copy>(blocks: &[Block], values: &mut [T], colour: usize) {
+    let (_, all) = blocks.split_last().unwrap_or((&Block::default(), &[]));
+    for block in 0..all.len() {
+        values[range(blocks, block, colour).end..whole_rows(blocks, block, colour).end].fill(T::default());
+    }
+    let end = blocks.last().map_or(0, |end| end.nodes[colour] as usize);
+    values[end..].fill(T::default());
+}
+
+/// So many blocks, with so many places for nodes of each colour.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     blocks: usize,
     nodes: [usize; 2],
-    rows: [usize; 2],
+    /// How many of the places are used: all, but for a single block, which leaves some so that the next one starts a row.
+    used: [usize; 2],
     beyond: [usize; 2],
+}
+
+impl Extent {
+    fn new(from: &Block, to: &Block, blocks: usize) -> Extent {
+        let nodes = [0, 1].map(|colour| (to.nodes[colour] - from.nodes[colour]) as usize);
+        let beyond = [0, 1].map(|colour| (to.beyond[colour] - from.beyond[colour]) as usize);
+        Extent { blocks, nodes, used: nodes, beyond }
+    }
 }
 
 /// Arrays that can be cut between two blocks.
@@ -59,7 +88,7 @@ pub(super) struct Nodes<'a, T>(pub &'a mut [T], pub usize);
 impl<T: Send> Parts for Nodes<'_, T> {
     fn split(self, at: Extent) -> (Self, Self) {
         let (low, high) = self.0.split_at_mut(at.nodes[self.1]);
-        (Nodes(low, self.1), Nodes(high, self.1))
+        (Nodes(&mut low[..at.used[self.1]], self.1), Nodes(high, self.1))
     }
 }
 
@@ -68,7 +97,7 @@ pub(super) struct PerRow<'a, T>(pub &'a mut [T], pub usize);
 
 impl<T: Send> Parts for PerRow<'_, T> {
     fn split(self, at: Extent) -> (Self, Self) {
-        let (low, high) = self.0.split_at_mut(at.rows[self.1]);
+        let (low, high) = self.0.split_at_mut(at.nodes[self.1] / 8);
         (PerRow(low, self.1), PerRow(high, self.1))
     }
 }
@@ -154,16 +183,10 @@ fn visit_some<P: Parts, W>(
 ) {
     let [Some(start), Some(end)] = [blocks.first(), blocks.last()] else { return };
     let count = blocks.len() - 1;
-    let extent = |from: usize, to: usize| Extent {
-        blocks: to - from,
-        nodes: [0, 1].map(|colour| (blocks[to].nodes[colour] - blocks[from].nodes[colour]) as usize),
-        rows: [0, 1].map(|colour| (blocks[to].nodes[colour] - blocks[from].nodes[colour]) as usize / 8),
-        beyond: [0, 1].map(|colour| (blocks[to].beyond[colour] - blocks[from].beyond[colour]) as usize),
-    };
     if end.total() - start.total() > grain && count > 1 {
         let half = (start.total() + end.total()) / 2;
         let middle = blocks.partition_point(|block| block.total() < half).clamp(1, count - 1);
-        let (low, high) = parts.split(extent(0, middle));
+        let (low, high) = parts.split(Extent::new(start, &blocks[middle], middle));
         rayon::join(
             || visit_some(grain, first, &blocks[..=middle], low, state, body),
             || visit_some(grain, first + middle, &blocks[middle..], high, state, body),
@@ -171,14 +194,12 @@ fn visit_some<P: Parts, W>(
         return;
     }
     let mut own = state();
-    for index in 0..count {
-        let whole = extent(index, index + 1);
-        let nodes = blocks[index].counts.map(|count| count as usize);
-        let (part, rest) = parts.split(Extent { nodes, ..whole });
-        // Places that are left over so that the next block can start a row.
-        let unused = [0, 1].map(|colour| whole.nodes[colour] - nodes[colour]);
-        parts = rest.split(Extent { blocks: 0, nodes: unused, rows: [0; 2], beyond: [0; 2] }).1;
-        if blocks[index + 1].total() > blocks[index].total() {
+    for (index, [this, next]) in blocks.array_windows().enumerate() {
+        let mut extent = Extent::new(this, next, 1);
+        extent.used = this.counts.map(|count| count as usize);
+        let (part, rest) = parts.split(extent);
+        parts = rest;
+        if next.total() > this.total() {
             body(&mut own, first + index, part);
         }
     }
