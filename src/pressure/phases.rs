@@ -5,9 +5,9 @@
 //! lies on the way between the two centres, `ρ_f = θ ρ + (1 − θ) ρ_air` (CBAR §3, ghost fluid). Weightless air is the
 //! limit of that: `θ ρ`, with `θ` bounded below, as nothing else keeps the matrix from blowing up.
 
-use crate::geometry::Label;
+use crate::geometry::{Label, Nearness};
 use crate::grid::{Blocks, Field, SIDE, for_each_block, load_halo};
-use crate::math::unflatten;
+use crate::math::{power, unflatten};
 
 use super::assemble::{HALO, MOST};
 use super::{Problem, Projection, Roles};
@@ -31,6 +31,49 @@ impl Part {
     #[inline(always)]
     pub fn is_own(self) -> bool {
         matches!(self, Part::Liquid | Part::Gas)
+    }
+}
+
+/// Blocks filled with one fluid whose cells have a pressure each: by slot, with [`EMPTY`] for all others.
+#[derive(Clone, Debug)]
+pub(super) struct Filled(Field<u8>);
+
+const EMPTY: u8 = u8::MAX;
+
+impl Default for Filled {
+    fn default() -> Self {
+        Filled(Field::new(1, EMPTY))
+    }
+}
+
+impl Filled {
+    /// Looks at the labels, and at the cells of `gas` with mass.
+    pub fn find<const D: usize>(
+        &mut self,
+        blocks: &Blocks<D>,
+        label: &Field<Label>,
+        gas: Option<&Field<bool>>,
+    ) {
+        self.0.resize(blocks.slot_count());
+        for_each_block(blocks.slots(), self.0.parts(), |slot, filled| {
+            let is_liquid = label.block(slot).iter().all(|&label| label == Label::Liquid);
+            let is_gas = gas.is_some_and(|gas| gas.block(slot).iter().all(|&gas| gas));
+            filled[0] = match (is_liquid, is_gas) {
+                (true, _) => Part::Liquid as u8,
+                (_, true) => Part::Gas as u8,
+                _ => EMPTY,
+            };
+        });
+    }
+
+    /// The fluid around a block and in it, if it is all one and no wall is near.
+    #[inline]
+    pub fn around<const D: usize>(&self, problem: &Problem<'_, D>, slot: usize) -> Option<Part> {
+        let this = self.0.block(slot)[0];
+        let is_this = |&other: &u32| self.0.block(other as usize)[0] == this;
+        let is_clear = problem.boundary.nearness(slot) == Nearness::Clear;
+        (this != EMPTY && is_clear && problem.blocks.around(slot).iter().all(is_this))
+            .then_some(if this == Part::Gas as u8 { Part::Gas } else { Part::Liquid })
     }
 }
 
@@ -58,6 +101,13 @@ pub(super) fn cast<const D: usize>(
         parts.iter_mut().zip(own).filter(|(_, own)| *own).for_each(|(part, _)| *part = Part::Gas);
     }
     parts
+}
+
+/// Whether there is anything but liquid and walls among the cells of a block and those around it.
+#[inline]
+pub(super) fn has_surface<const D: usize>(parts: &[Part; MOST]) -> bool {
+    let cells = parts[..power(HALO.side, D)].iter();
+    cells.fold(false, |any, part| any | matches!(part, Part::Air | Part::Gas))
 }
 
 /// How heavy faces are, over one in the liquid.

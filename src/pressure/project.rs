@@ -3,6 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use rayon::prelude::*;
+
 use crate::geometry::{Label, Settled};
 use crate::grid::{CHUNKS, Field, Slots, block_cells};
 use crate::linear::{Bodies, Materials, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System};
@@ -12,7 +14,7 @@ use crate::regions::Tiling;
 
 use super::Problem;
 use super::assemble::{Shore, assemble};
-use super::phases::find_unknowns;
+use super::phases::{Filled, find_unknowns};
 use super::update::update_velocity;
 
 /// The linear system of the last projection, its solution, and the memory to do the next one.
@@ -37,6 +39,8 @@ pub struct Projection<const D: usize> {
     /// Scaled pressure `p·dt/(ρ·dx)`: the last solution, and the next solve's first guess.
     pub q: Field<f64>,
     last_dt: Real,
+    /// Blocks full of unknowns.
+    pub(super) filled: Filled,
     /// One node per bubble that keeps its volume, its right-hand side and its scaled pressure.
     pub(super) shared: SharedNodes,
     pub(super) shared_rhs: Vec<f64>,
@@ -89,6 +93,7 @@ impl<const D: usize> Projection<D> {
             rhs: Field::new(cells, 0.0),
             q: Field::new(cells, 0.0),
             last_dt: 0.0,
+            filled: Filled::default(),
             shared: SharedNodes::default(),
             shared_rhs: Vec::new(),
             shared_q: Vec::new(),
@@ -204,6 +209,8 @@ pub fn project<const D: usize>(
     let slots = problem.blocks.slot_count();
     projection.q.resize(slots);
     find_unknowns(problem, projection);
+    let Projection { filled, label, gas, mixed, .. } = projection;
+    filled.find(problem.blocks, label, mixed.then_some(gas));
     projection.air_mass = problem.roles.air_mass as f32;
     rescale_guess(problem, projection, dt);
     forget_stale_guesses(problem, projection);
@@ -221,7 +228,7 @@ pub fn project<const D: usize>(
     let info = solve(problem, tiling.as_deref(), params, projection, stop);
     settle_bubbles(projection);
     let solved = Instant::now();
-    update_velocity(problem, projection, velocity, valid);
+    update_velocity(problem, projection, tiling.as_deref(), velocity, valid);
     if let Some(tiling) = &mut tiling {
         tiling.respond(&projection.q, problem.impulse);
         tiling.write(problem.blocks, velocity);
@@ -231,7 +238,8 @@ pub fn project<const D: usize>(
     let cells: usize = projection
         .live
         .as_slice()
-        .iter()
+        .par_iter()
+        .with_min_len(64)
         .map(|&slot| {
             let liquid =
                 projection.label.block(slot as usize).iter().filter(|&&l| l == Label::Liquid).count();

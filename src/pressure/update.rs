@@ -1,89 +1,133 @@
 //! From pressures to velocities.
 
 use crate::geometry::Nearness;
-use crate::grid::{Field, SIDE, for_each_block, load_halo};
+use crate::grid::{Field, SIDE, for_each_block, load_halo, masks};
 use crate::liquid::{FaceMask, mask_parts};
-use crate::math::{power, unflatten};
+use crate::math::{Side, power, unflatten};
+use crate::regions::Tiling;
 
-use super::assemble::{HALO, MOST};
-use super::phases::{Masses, Part, cast};
+use super::assemble::{HALO, MOST, row_at, row_below};
+use super::phases::{Masses, Part, cast, has_surface};
 use super::{Problem, Projection};
 
 /// Adds gravity and subtracts the pressure gradient on every open face that touches an unknown, and marks those faces
-/// in `valid`. Other faces keep their values, unmarked.
+/// in `valid`. Other faces keep their values, unmarked. Those of blocks inside `tiles` are left to these.
 pub(super) fn update_velocity<const D: usize>(
     problem: &Problem<'_, D>,
     from: &Projection<D>,
+    tiles: Option<&Tiling<D>>,
     velocity: &mut [Field<f32>; D],
     valid: &mut [FaceMask; D],
 ) {
-    let (blocks, masses) = (problem.blocks, Masses::new(&problem.roles));
+    let blocks = problem.blocks;
     let faces = velocity.each_mut().map(Field::parts);
-    for_each_block(blocks.slots(), (faces, mask_parts(valid)), |slot, (faces, valid)| {
-        let mut valid = valid;
+    for_each_block(blocks.slots(), (faces, mask_parts(valid)), |slot, (faces, mut valid)| {
+        let is_clear = problem.boundary.nearness(slot) == Nearness::Clear;
+        if is_clear && tiles.is_some_and(|tiles| *tiles.inside(slot) == masks::all(D)) {
+            // Around a tile there is a layer of the same fluid.
+            return valid.iter_mut().for_each(|bits| bits.fill(0xff));
+        }
+        if let Some(part) = from.filled.around(problem, slot) {
+            valid.iter_mut().for_each(|bits| bits.fill(0xff));
+            return update_interior(problem, from, part, slot, faces);
+        }
         valid.iter_mut().for_each(|bits| bits.fill(0));
         // A face belongs to the block on its high side: an unknown on its low side is one block further down.
         let touches = from.live_flag[slot]
-            || (0..D).any(|axis| from.live_flag[blocks.beside(slot, axis, crate::math::Side::Low) as usize]);
+            || (0..D).any(|axis| from.live_flag[blocks.beside(slot, axis, Side::Low) as usize]);
         if !touches {
             return;
         }
         let parts = cast(problem, &from.label, &from.gas, slot);
-        let mut distance = [0f32; MOST];
-        load_halo(blocks, problem.surface, slot, HALO, &mut distance);
-        let mut q = [0f64; MOST];
-        load_halo(blocks, &from.q, slot, HALO, &mut q);
-        let roles = &problem.roles;
-        let mut region = [0u32; MOST];
-        if !roles.all_free() {
-            load_halo(blocks, roles.region, slot, HALO, &mut region);
-            // Air cells next to liquid hold no pressure of their own, but their bubble's.
-            for ((q, part), &region) in q.iter_mut().zip(&parts).zip(&region) {
-                if *part == Part::Air {
-                    *q = roles.node_of(region).map_or(0.0, |node| from.shared_q[node]);
-                }
-            }
+        if is_clear && parts[0].is_own() && parts[..power(HALO.side, D)].iter().all(|&part| part == parts[0])
+        {
+            valid.iter_mut().for_each(|bits| bits.fill(0xff));
+            return update_interior(problem, from, parts[0], slot, faces);
         }
-        let interior = problem.boundary.nearness(slot) == Nearness::Clear
-            && parts[0].is_own()
-            && parts[..power(HALO.side, D)].iter().all(|&part| part == parts[0]);
-        let mass_of = |share: f32, mass: f32| match roles.has_gas() {
-            // Exactly what the link in the matrix stands for: heavy columns of gas would not stay at rest otherwise.
-            true => share as f64 / (share / mass) as f64,
-            false => mass as f64,
-        };
-        for (axis, (faces, valid)) in faces.into_iter().zip(valid).enumerate() {
-            if interior {
-                let mass = mass_of(1.0, masses.within(parts[0]));
-                update_interior::<D>(faces, &q, axis, problem.impulse[axis], mass);
-                valid.fill(0xff);
-                continue;
-            }
-            let open = problem.boundary.open[axis].block(slot);
-            let stride = HALO.stride(axis);
-            for (local, face) in faces.iter_mut().enumerate() {
-                let at = HALO.index(unflatten::<D>(local, SIDE).map(|c| c as i32));
-                let low = at - stride;
-                let sides = [low, at].map(|at| (parts[at], distance[at]));
-                let Some(mass) = masses.between(sides[0], sides[1]).filter(|_| open[local] > 0.0) else {
-                    continue;
-                };
-                let push = (q[at] - q[low]) / mass_of(open[local], mass);
-                *face = (*face as f64 + problem.impulse[axis] - push) as f32;
-                valid[local / SIDE] |= 1 << (local % SIDE);
-            }
-        }
+        update_block(problem, from, &parts, slot, faces, valid);
     });
 }
 
+/// The mass of a face with an open share: exactly what the link in the matrix stands for, as heavy columns of gas would not
+/// stay at rest otherwise.
+fn mass_of(has_gas: bool, share: f32, mass: f32) -> f64 {
+    if has_gas { f64::from(share) / f64::from(share / mass) } else { f64::from(mass) }
+}
+
+/// Blocks with surfaces or walls.
+fn update_block<const D: usize>(
+    problem: &Problem<'_, D>,
+    from: &Projection<D>,
+    parts: &[Part; MOST],
+    slot: usize,
+    faces: [&mut [f32]; D],
+    valid: [&mut [u8]; D],
+) {
+    let (blocks, roles, masses) = (problem.blocks, &problem.roles, Masses::new(&problem.roles));
+    let has_surface = has_surface::<D>(parts);
+    let mut distance = [0f32; MOST];
+    if has_surface {
+        load_halo(blocks, problem.surface, slot, HALO, &mut distance);
+    }
+    let mut q = [0f64; MOST];
+    load_halo(blocks, &from.q, slot, HALO, &mut q);
+    let mut region = [0u32; MOST];
+    if has_surface && !roles.all_free() {
+        load_halo(blocks, roles.region, slot, HALO, &mut region);
+        // Air cells next to liquid hold no pressure of their own, but their bubble's.
+        for ((q, part), &region) in q.iter_mut().zip(parts).zip(&region) {
+            if *part == Part::Air {
+                *q = roles.node_of(region).map_or(0.0, |node| from.shared_q[node]);
+            }
+        }
+    }
+    for (axis, (faces, valid)) in faces.into_iter().zip(valid).enumerate() {
+        let (impulse, stride) = (problem.impulse[axis], HALO.stride(axis));
+        let open = problem.boundary.open[axis].block(slot);
+        let rows = faces.as_chunks_mut::<SIDE>().0.iter_mut().zip(valid);
+        for (row, ((faces, valid), open)) in rows.zip(open.as_chunks::<SIDE>().0).enumerate() {
+            let at = HALO.index(unflatten::<D>(row * SIDE, SIDE).map(|c| c as i32));
+            let low = at - stride;
+            let (here, below) = (&parts[at..at + SIDE], &parts[low..low + SIDE]);
+            let (high, low_q) = (&q[at..at + SIDE], &q[low..low + SIDE]);
+            // Between two cells of liquid a face weighs 1.
+            let mut inside = 0u8;
+            for x in 0..SIDE {
+                let is_inside = here[x] == Part::Liquid && below[x] == Part::Liquid && open[x] > 0.0;
+                let value = (f64::from(faces[x]) + impulse - (high[x] - low_q[x])) as f32;
+                faces[x] = if is_inside { value } else { faces[x] };
+                inside |= u8::from(is_inside) << x;
+            }
+            *valid = inside;
+            for x in masks::each_in(u64::from(!inside)).filter(|&x| open[x] > 0.0) {
+                let sides = [low + x, at + x].map(|at| (parts[at], distance[at]));
+                let Some(mass) = masses.between(sides[0], sides[1]) else { continue };
+                let push = (high[x] - low_q[x]) / mass_of(roles.has_gas(), open[x], mass);
+                faces[x] = (f64::from(faces[x]) + impulse - push) as f32;
+                *valid |= 1 << x;
+            }
+        }
+    }
+}
+
 /// The common case: one phase all around and no wall.
-fn update_interior<const D: usize>(faces: &mut [f32], q: &[f64; MOST], axis: usize, impulse: f64, mass: f64) {
-    let lightness = 1.0 / mass;
-    for (row, faces) in faces.chunks_exact_mut(SIDE).enumerate() {
-        let at = HALO.index(unflatten::<D>(row * SIDE, SIDE).map(|c| c as i32));
-        let (high, low) = (&q[at..at + SIDE], &q[at - HALO.stride(axis)..][..SIDE]);
-        for ((face, high), low) in faces.iter_mut().zip(high).zip(low) {
-            *face = (*face as f64 + impulse - (high - low) * lightness) as f32;
+fn update_interior<const D: usize>(
+    problem: &Problem<'_, D>,
+    from: &Projection<D>,
+    part: Part,
+    slot: usize,
+    faces: [&mut [f32]; D],
+) {
+    let lightness = 1.0 / mass_of(problem.roles.has_gas(), 1.0, Masses::new(&problem.roles).within(part));
+    let here = from.q.block(slot);
+    for (axis, faces) in faces.into_iter().enumerate() {
+        let impulse = problem.impulse[axis];
+        let beyond = from.q.block(problem.blocks.beside(slot, axis, Side::Low) as usize);
+        for (row, faces) in faces.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
+            let (high, low) = (row_at(here, row), row_below::<_, D>(here, beyond, axis, row));
+            for x in 0..SIDE {
+                faces[x] = (f64::from(faces[x]) + impulse - (high[x] - low[x]) * lightness) as f32;
+            }
         }
     }
 }

@@ -50,22 +50,18 @@ impl<const D: usize> Tiling<D> {
 
     /// Corrects a right-hand side that was computed from rounded velocities at the tiles' surfaces to what the fields say.
     pub fn refine(&self, blocks: &Blocks<D>, velocity: &[Field<f32>; D], rhs: &mut Field<f64>) {
-        // A cell may lie beside several tiles: errors are found side by side, and added one after the other.
-        let mut errors = vec![0.0; self.faces.len()];
-        let out = Scatter::new(&mut errors);
-        self.tiles.par_iter().zip(&self.bodies).for_each(|(tile, body)| {
-            for axis in 0..D {
-                for index in body.faces[axis] as usize..body.faces[axis + 1] as usize {
-                    let face = &self.faces[index];
+        let out = Scatter::new(rhs.as_mut_slice());
+        // A cell may lie beside several tiles, but has one face in each direction.
+        for (axis, ahead) in (0..D).flat_map(|axis| [(axis, false), (axis, true)]) {
+            self.tiles.par_iter().zip(&self.bodies).for_each(|(tile, body)| {
+                let faces = &self.faces[body.faces[axis] as usize..body.faces[axis + 1] as usize];
+                for face in faces.iter().filter(|face| face.ahead == ahead) {
                     let rounded = f64::from(velocity[axis][place_of(blocks, face, axis)]);
                     let error = rounded - exact_at::<D>(tile, axis, face);
-                    // SAFETY: every face is that of one tile.
-                    unsafe { out.put(index, if face.ahead { error } else { -error }) };
+                    // SAFETY: no other face in this direction has this cell.
+                    unsafe { *out.at(face.cell as usize) += if ahead { error } else { -error } };
                 }
-            }
-        });
-        for (face, error) in self.faces.iter().zip(errors) {
-            rhs[face.cell as usize] += error;
+            });
         }
     }
 
@@ -240,10 +236,13 @@ fn write_block<const D: usize>(
         }
         let at = unflatten::<D>(row * SIDE, SIDE);
         let start: f64 = field[0] + (0..D).map(|k| field[k + 1] * (base[k] + at[k] as f64)).sum::<f64>();
-        for x in 0..SIDE {
-            if bits >> x & 1 == 1 {
-                write(row * SIDE + x, (start + field[1] * x as f64) as f32);
-            }
+        let values: [f32; SIDE] = std::array::from_fn(|x| (start + field[1] * x as f64) as f32);
+        if bits == u8::MAX {
+            (0..SIDE).for_each(|x| write(row * SIDE + x, values[x]));
+            continue;
+        }
+        for x in masks::each_in(u64::from(bits)) {
+            write(row * SIDE + x, values[x]);
         }
     }
 }

@@ -31,18 +31,27 @@ fn along(twice: [i32; 3], x: usize) -> [i32; 3] {
     [twice[0] + 2 * x as i32, twice[1], twice[2]]
 }
 
+/// Of the bits of a row: how many, the sum of their places, and that of the squares of these.
+static SUMS: [[u8; 3]; 256] = {
+    let mut sums = [[0; 3]; 256];
+    let mut at = 0;
+    while at < 256 * SIDE {
+        let (bits, x) = (at / SIDE, at % SIDE);
+        if bits >> x & 1 == 1 {
+            let [count, sum, squares] = sums[bits];
+            sums[bits] = [count + 1, sum + x as u8, squares + (x * x) as u8];
+        }
+        at += 1;
+    }
+    sums
+};
+
 /// Includes the faces at `offset` and further along x, where the bits of a row say so.
 fn include_row(gram: &mut [[f64; 4]; 4], bits: u8, offset: [f64; 3]) {
     if bits == 0 {
         return;
     }
-    let (mut count, mut sum, mut squares) = (0, 0, 0);
-    for x in masks::each_in(u64::from(bits)) {
-        count += 1;
-        sum += x;
-        squares += x * x;
-    }
-    let [count, sum, squares] = [count, sum, squares].map(|value| value as f64);
+    let [count, sum, squares] = SUMS[bits as usize].map(f64::from);
     let [first, y, z] = offset;
     let along = sum + count * first;
     let along_squared = squares + 2.0 * first * sum + count * first * first;
