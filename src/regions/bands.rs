@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use crate::geometry::Nearness;
-use crate::grid::Blocks;
 use crate::grid::masks::{self, Bits};
+use crate::grid::{Blocks, VOID};
 use crate::math::Side;
 
 use super::tiling::{Ground, TileRules};
@@ -78,6 +78,14 @@ impl Bands {
         for _ in 1..rules.wall_band {
             grow::<D>(blocks, live, &self.place, &self.own, &mut self.wall, &mut self.next);
         }
+    }
+
+    /// Whether a block holds neither other fluids nor cells close to them. What is not stored lies behind walls, or beyond
+    /// blocks that do.
+    pub fn is_calm(&self, slot: u32) -> bool {
+        let slot = slot as usize;
+        slot == VOID as usize
+            || self.others[slot] == masks::NONE && self.surface[self.place[slot] as usize] == masks::NONE
     }
 
     /// The fluid's cells of a live block beyond all bands.

@@ -13,7 +13,7 @@ use crate::grid::masks::{self, Bits};
 pub struct TileSize {
     /// Next to the bands.
     pub least: usize,
-    /// Far away from them. The same as `least` for a uniform lattice.
+    /// Far below the surface. The same as `least` for a uniform lattice.
     pub most: usize,
 }
 
@@ -63,12 +63,12 @@ fn low_plane(axis: usize, word: usize) -> u64 {
     }
 }
 
-/// Lists the boxes over the given blocks, each once. `is_whole(block)` says that all cells of a block lie beyond the
-/// bands.
+/// Lists the boxes over the given blocks, each once. `is_calm(block)` says that a block has no cell close to the surface.
+/// Walls do not matter: they only cut pieces off the boxes there.
 pub(super) fn boxes<const D: usize>(
     size: TileSize,
     blocks: impl Iterator<Item = [i32; D]>,
-    is_whole: impl Fn([i32; D]) -> bool,
+    is_calm: impl Fn([i32; D]) -> bool,
 ) -> Vec<Box<D>> {
     let (least, most) = ((size.least / SIDE) as i32, (size.most / SIDE) as i32);
     let mut found: Vec<Box<D>> = blocks.map(|block| Box::around(block, most)).collect();
@@ -80,27 +80,27 @@ pub(super) fn boxes<const D: usize>(
     let mut known = HashMap::new();
     let mut out = Vec::new();
     for large in found {
-        divide(large, least, &is_whole, &mut known, &mut out);
+        divide(large, least, &is_calm, &mut known, &mut out);
     }
     out
 }
 
-/// Splits a box until each part is of the least size, or lies at least half its size away from the bands.
+/// Splits a box until each part is of the least size, or lies at least half its size away from the surface's band.
 fn divide<const D: usize>(
     this: Box<D>,
     least: i32,
-    is_whole: &impl Fn([i32; D]) -> bool,
+    is_calm: &impl Fn([i32; D]) -> bool,
     known: &mut HashMap<[i32; D], bool>,
     out: &mut Vec<Box<D>>,
 ) {
     let margin = this.side / 2;
-    let mut whole = |block: [i32; D]| *known.entry(block).or_insert_with(|| is_whole(block));
+    let mut calm = |block: [i32; D]| *known.entry(block).or_insert_with(|| is_calm(block));
     let reach = (this.side + 2 * margin) as usize;
     let count = (0..D).map(|_| reach).product::<usize>();
     let fits = this.side <= least
         || (0..count).all(|index| {
             let at = crate::math::unflatten::<D>(index, reach);
-            whole(std::array::from_fn(|axis| this.low[axis] - margin + at[axis] as i32))
+            calm(std::array::from_fn(|axis| this.low[axis] - margin + at[axis] as i32))
         });
     if fits {
         out.push(this);
@@ -109,6 +109,45 @@ fn divide<const D: usize>(
     let half = this.side / 2;
     for corner in 0..1 << D {
         let low = std::array::from_fn(|axis| this.low[axis] + (corner >> axis & 1) * half);
-        divide(Box { low, side: half }, least, is_whole, known, out);
+        divide(Box { low, side: half }, least, is_calm, known, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boxes_grow_with_depth_and_not_away_from_walls<const D: usize>() {
+        // Eight blocks deep and wide, with walls all around but above; the uppermost layer is close to the surface.
+        let count = (0..D).map(|_| 8).product::<usize>();
+        let tank = |index| crate::math::unflatten::<D>(index, 8).map(|c| c as i32);
+        let is_calm = |block: [i32; D]| block[1] < 7;
+        let found = boxes(TileSize { least: 8, most: 32 }, (0..count).map(tank), is_calm);
+        let side_at = |block: [i32; D]| {
+            let of: Vec<i32> = found
+                .iter()
+                .filter(|this| (0..D).all(|k| (0..this.side).contains(&(block[k] - this.low[k]))))
+                .map(|this| this.side)
+                .collect();
+            assert_eq!(of.len(), 1, "{D}D: {block:?} lies in one box");
+            of[0]
+        };
+        for x in 0..8 {
+            let mut block = [x; D];
+            for (y, side) in [(0, 4), (3, 4), (4, 2), (5, 2), (6, 1), (7, 1)] {
+                block[1] = y;
+                assert_eq!(side_at(block), side, "{D}D: {block:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn boxes_grow_with_depth_and_not_away_from_walls_2d() {
+        boxes_grow_with_depth_and_not_away_from_walls::<2>();
+    }
+
+    #[test]
+    fn boxes_grow_with_depth_and_not_away_from_walls_3d() {
+        boxes_grow_with_depth_and_not_away_from_walls::<3>();
     }
 }

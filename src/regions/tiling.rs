@@ -157,7 +157,7 @@ impl<const D: usize> Tiling<D> {
         let carver = Carver { blocks, deep, density: rules.density };
         let found = match rules.division {
             Division::Lattice(size) => {
-                let boxes = boxes(size, candidates, |block| (carver.deep)(block) == masks::all(D));
+                let boxes = boxes(size, candidates, |block| bands.is_calm(blocks.slot_at(block)));
                 for &this in &boxes {
                     self.whole.entry(this.side).or_insert_with(|| whole::answer::<D>(this.side));
                 }
