@@ -1,8 +1,10 @@
 //! From face velocities to the affine fields of tiles, and back.
 
+use multiversion::multiversion;
 use rayon::prelude::*;
 
-use crate::grid::{Blocks, Field, SIDE, Scatter, block_cells, masks};
+use crate::grid::masks::{self, Bits};
+use crate::grid::{Blocks, Field, SIDE, Scatter, block_cells};
 use crate::linear::BodyFace;
 use crate::math::{Side, power, unflatten};
 
@@ -197,27 +199,40 @@ fn offset_of_block<const D: usize>(
 
 /// Adds `u (1, x, y, z)` over the low faces of a piece's cells.
 fn add_block<const D: usize>(velocity: &Field<f32>, piece: &Piece, base: [f64; 3], sums: &mut [f64; 4]) {
-    let block = velocity.block(piece.slot as usize);
-    // Sums in the block's own coordinates first.
-    let mut own = [0.0f64; 4];
-    for (row, values) in block.chunks_exact(SIDE).enumerate() {
-        let bits = masks::row(&piece.bits, row);
-        if bits == 0 {
-            continue;
-        }
-        let (mut sum, mut moment) = (0.0f64, 0.0f64);
-        for (x, &u) in values.iter().enumerate() {
-            let u = if bits >> x & 1 == 1 { f64::from(u) } else { 0.0 };
-            sum += u;
-            moment += u * x as f64;
-        }
-        let at = unflatten::<D>(row * SIDE, SIDE);
-        own[0] += sum;
-        own[1] += moment;
-        (1..D).for_each(|k| own[k + 1] += sum * at[k] as f64);
+    // Sums in the block's own coordinates first, lane by lane.
+    let own = add_rows(velocity.block(piece.slot as usize), &piece.bits);
+    let along_x = own[0].iter().enumerate().map(|(x, sum)| x as f64 * sum).sum::<f64>();
+    let [sum, along_y, along_z] = own.map(|lanes| lanes.iter().sum::<f64>());
+    sums[0] += sum;
+    for (k, along) in [along_x, along_y, along_z].into_iter().enumerate().take(D) {
+        sums[k + 1] += along + base[k] * sum;
     }
-    sums[0] += own[0];
-    (0..D).for_each(|k| sums[k + 1] += own[k + 1] + base[k] * own[0]);
+}
+
+/// For the cells of a block, by lane: sums of values, and of these times y and z.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+fn add_rows(block: &[f32], cells: &Bits) -> [[f64; SIDE]; 3] {
+    let [mut sum, mut along_y, mut along_z] = [[0.0f64; SIDE]; 3];
+    let layers = block.as_chunks::<{ SIDE * SIDE }>().0;
+    for (z, (layer, &word)) in layers.iter().zip(cells).enumerate() {
+        for (y, values) in layer.as_chunks::<SIDE>().0.iter().enumerate() {
+            let bits = word >> (SIDE * y);
+            let mut own = [0.0f64; SIDE];
+            for x in 0..SIDE {
+                own[x] = if bits >> x & 1 == 1 { f64::from(values[x]) } else { 0.0 };
+            }
+            for x in 0..SIDE {
+                sum[x] += own[x];
+            }
+            for x in 0..SIDE {
+                along_y[x] += y as f64 * own[x];
+            }
+            for x in 0..SIDE {
+                along_z[x] += z as f64 * own[x];
+            }
+        }
+    }
+    [sum, along_y, along_z]
 }
 
 /// Evaluates a tile's field on the low faces of a piece's cells.

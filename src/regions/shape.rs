@@ -67,6 +67,24 @@ fn include_row(gram: &mut [[f64; 4]; 4], bits: u8, offset: [f64; 3]) {
     gram[1][1] += along_squared;
 }
 
+/// Includes the faces at `offset` and further along all axes, one for each cell of a whole block.
+fn include_block<const D: usize>(gram: &mut [[f64; 4]; 4], offset: [f64; 3]) {
+    // Sums over the cells along one axis: of 1, of their places, and of the squares of these.
+    let [count, sum, squares] = SUMS[255].map(f64::from);
+    let rest = |axes: usize| count.powi((D - axes) as i32);
+    let along = |k: usize| sum + count * offset[k];
+    gram[0][0] += rest(0);
+    for k in 0..D {
+        let (first, place) = (rest(1) * along(k), k + 1);
+        gram[0][place] += first;
+        gram[place][0] += first;
+        gram[place][place] += rest(1) * (squares + 2.0 * offset[k] * sum + count * offset[k] * offset[k]);
+        for l in (0..D).filter(|&l| l != k) {
+            gram[place][l + 1] += rest(2) * along(k) * along(l);
+        }
+    }
+}
+
 /// Where a body's neighbours and its own cells are looked up.
 pub(super) struct Around<'a, const D: usize> {
     pub blocks: &'a Blocks<D>,
@@ -81,19 +99,25 @@ impl<const D: usize> Around<'_, D> {
         self.pieces.iter().find(|piece| piece.slot == slot).map_or(masks::NONE, |piece| piece.bits)
     }
 
-    /// Rows with cells: number, bits, and twice the offset of the low face across an axis of the row's first cell from the
-    /// origin.
+    /// Twice the offset of the low face across an axis of a row's first cell from the origin.
+    fn offset(&self, slot: usize, axis: usize, row: usize) -> [i32; 3] {
+        let (first, at) = (self.blocks.first_cell(slot), unflatten::<D>(row * SIDE, SIDE));
+        let mut twice = [0; 3];
+        for k in 0..D {
+            twice[k] = 2 * (first[k] + at[k] as i32 - self.origin[k]) + (k != axis) as i32;
+        }
+        twice
+    }
+
+    /// Rows with cells: number, bits, and [`Self::offset`].
     fn rows(&self, slot: usize, axis: usize, cells: &Bits) -> impl Iterator<Item = (usize, u8, [i32; 3])> {
-        let (first, origin, cells) = (self.blocks.first_cell(slot), self.origin, *cells);
+        let cells = *cells;
+        let rows = if cells == masks::NONE { 0 } else { block_cells(D) / SIDE };
         let bits = move |row: usize| (row, masks::row(&cells, row));
-        (0..block_cells(D) / SIDE).map(bits).filter(|(_, bits)| *bits != 0).map(move |(row, bits)| {
-            let at = unflatten::<D>(row * SIDE, SIDE);
-            let mut twice = [0; 3];
-            for k in 0..D {
-                twice[k] = 2 * (first[k] + at[k] as i32 - origin[k]) + (k != axis) as i32;
-            }
-            (row, bits, twice)
-        })
+        (0..rows)
+            .map(bits)
+            .filter(|(_, bits)| *bits != 0)
+            .map(move |(row, bits)| (row, bits, self.offset(slot, axis, row)))
     }
 
     /// Counts the faces.
@@ -106,8 +130,15 @@ impl<const D: usize> Around<'_, D> {
                 let low = masks::beside::<D>(&piece.bits, axis, false, &self.bits(below));
                 let high = masks::beside::<D>(&piece.bits, axis, true, &self.bits(above));
                 let stride = power(SIDE, axis);
-                for (_, bits, twice) in self.rows(slot, axis, &piece.bits) {
-                    include_row(&mut faces.all[axis], bits, twice.map(|t| 0.5 * t as f64));
+                if piece.bits == masks::all(D) {
+                    include_block::<D>(
+                        &mut faces.all[axis],
+                        self.offset(slot, axis, 0).map(|t| 0.5 * t as f64),
+                    );
+                } else {
+                    for (_, bits, twice) in self.rows(slot, axis, &piece.bits) {
+                        include_row(&mut faces.all[axis], bits, twice.map(|t| 0.5 * t as f64));
+                    }
                 }
                 let only =
                     |beside: &Bits| -> Bits { std::array::from_fn(|word| piece.bits[word] & !beside[word]) };
@@ -163,5 +194,33 @@ impl Answer {
     /// The same shape, so many times denser.
     pub fn with_density(&self, density: f64) -> Answer {
         Answer { response: self.response.with_density(density), bound: self.bound / density }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks_count_like_their_rows<const D: usize>() {
+        let offset = std::array::from_fn(|k| if k < D { 2.5 - 7.0 * k as f64 } else { 0.0 });
+        let (mut whole, mut by_row) = ([[0.0; 4]; 4], [[0.0; 4]; 4]);
+        include_block::<D>(&mut whole, offset);
+        for row in 0..block_cells(D) / SIDE {
+            let at = unflatten::<D>(row * SIDE, SIDE);
+            let place = std::array::from_fn(|k| offset[k] + at.get(k).map_or(0.0, |&c| c as f64));
+            include_row(&mut by_row, u8::MAX, place);
+        }
+        // All numbers are quarters, and exact.
+        assert_eq!(whole, by_row, "{D}D");
+    }
+
+    #[test]
+    fn blocks_count_like_their_rows_2d() {
+        blocks_count_like_their_rows::<2>();
+    }
+
+    #[test]
+    fn blocks_count_like_their_rows_3d() {
+        blocks_count_like_their_rows::<3>();
     }
 }
