@@ -188,9 +188,12 @@ fn a_spinning_disc_keeps_its_energy() {
 
 /// A splash keeps its liquid, and its surface.
 fn a_splash_is_the_same(scene: &str, cells: usize, frames: usize, volume: f64, surface: f64) {
-    let runs = [false, true].map(|reduced| heights(scene, cells, frames, "affine-tiles", 9, reduced));
+    let runs = ["false", "true"].map(|reduced| {
+        let set = [("surface_band", "9"), ("reduced_advection", reduced)];
+        heights(scene, cells, frames, "affine-tiles", &set)
+    });
     let [full, reduced] = &runs;
-    let uniform = heights(scene, cells, frames, "free-surface", 9, false).heights;
+    let uniform = heights(scene, cells, frames, "free-surface", &[]).heights;
     let [far, reduced_far] = [full, reduced].map(|run| off(&run.heights, &uniform));
     let mean = |heights: &[Vec<f32>]| {
         heights.iter().flatten().map(|&height| f64::from(height)).sum::<f64>()
