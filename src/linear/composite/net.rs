@@ -53,6 +53,17 @@ pub(super) struct Net<const D: usize> {
     heeded: Colours<f32>,
 }
 
+/// How a pass over the nodes of a colour goes.
+#[derive(Clone, Copy, Default)]
+struct Pass {
+    /// Bodies are heeded; otherwise they stay at rest.
+    bodies: bool,
+    /// Nodes of one block that are linked to each other take turns in reverse.
+    backwards: bool,
+    /// The nodes are all 0, whatever is stored.
+    from_zero: bool,
+}
+
 /// What the rows of a block's nodes are worked out with.
 struct Desk {
     values: Workspace<f32>,
@@ -299,10 +310,8 @@ impl<const D: usize> Net<D> {
         self.blocks[block].keeps_links.then(|| rows::rows(&self.pattern(block).half[colour].links))
     }
 
-    /// One pass over the nodes of a colour; bodies stay at rest unless they are heeded.
-    ///
-    /// Values of 0 need not be there yet if the pass starts `from_zero`.
-    fn relax(&mut self, colour: usize, bodies: bool, backwards: bool, from_zero: bool) {
+    /// One pass over the nodes of a colour.
+    fn relax(&mut self, colour: usize, Pass { bodies, backwards, from_zero }: Pass) {
         let mut own = std::mem::take(&mut self.x[colour]);
         let mut other = std::mem::take(&mut self.x[1 - colour]);
         self.copy_seen(colour, &mut other);
@@ -360,22 +369,24 @@ impl<const D: usize> Net<D> {
         });
         self.x = x;
         if !is_plain {
-            self.relax(0, false, false, false);
+            self.relax(0, Pass::default());
         }
-        self.relax(1, false, false, true);
+        self.relax(1, Pass { from_zero: true, ..Pass::default() });
     }
 
     /// A further sweep: shared nodes, red, black.
     pub fn sweep(&mut self, bodies: bool) {
         self.ties.relax([&self.x[0], &self.x[1]]);
-        self.relax(0, bodies, false, false);
-        self.relax(1, bodies, false, false);
+        let pass = Pass { bodies, ..Pass::default() };
+        self.relax(0, pass);
+        self.relax(1, pass);
     }
 
     /// [`Self::sweep`] in reverse.
     pub fn sweep_back(&mut self) {
-        self.relax(1, true, true, false);
-        self.relax(0, true, true, false);
+        let pass = Pass { bodies: true, backwards: true, from_zero: false };
+        self.relax(1, pass);
+        self.relax(0, pass);
         self.ties.relax([&self.x[0], &self.x[1]]);
     }
 
