@@ -9,7 +9,7 @@ use crate::math::{Real, Side, power, unflatten};
 use crate::regions::Tiling;
 
 use super::Projection;
-use super::phases::{Masses, Part, cast, has_surface};
+use super::phases::{Masses, Midst, Part, has_surface, midst};
 use super::walls::{face_velocity, leads_into_far_air};
 
 /// What a projection is about.
@@ -142,9 +142,9 @@ pub(super) fn assemble<const D: usize>(
             return;
         }
         let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, corrects };
-        match filled.around(problem, slot) {
-            Some(part) => assemble_interior(problem, velocity, part, slot, rows),
-            None => assemble_block(problem, velocity, &cast(problem, label, gas, slot), slot, rows),
+        match midst(problem, filled, label, gas, slot) {
+            Midst::One(part) => assemble_interior(problem, velocity, part, slot, rows),
+            Midst::Mixed(parts) => assemble_block(problem, velocity, &parts, slot, rows),
         }
         if let Some(tiles) = tiles {
             leave_out(tiles, problem.blocks, slot, &mut link, rhs);
@@ -243,9 +243,6 @@ fn assemble_block<const D: usize>(
 ) {
     let (blocks, masses) = (problem.blocks, Masses::new(&problem.roles));
     let clear = problem.boundary.nearness(slot) == Nearness::Clear;
-    if clear && parts[0].is_own() && parts[..power(HALO.side, D)].iter().all(|&part| part == parts[0]) {
-        return assemble_interior(problem, velocity, parts[0], slot, rows);
-    }
     let mut near = Near {
         parts,
         faces: [[0f32; MOST]; D],
@@ -448,7 +445,7 @@ fn assemble_interior<const D: usize>(
         let above = problem.blocks.beside(slot, axis, Side::High) as usize;
         let (here, beyond) = (velocity[axis].block(slot), velocity[axis].block(above));
         for (row, rhs) in rows.rhs.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
-            let (low, high) = (row_at(here, row), row_above::<_, D>(here, beyond, axis, row));
+            let (low, high) = (row_at(here, row), row_above(here, beyond, axis, row));
             for x in 0..SIDE {
                 rhs[x] += f64::from(low[x]) - f64::from(high[x]);
             }
@@ -466,7 +463,7 @@ pub(super) fn row_at<T: Copy>(block: &[T], row: usize) -> [T; SIDE] {
 
 /// What lies one cell further along an axis than a row of a block: there, or in the next block.
 #[inline(always)]
-fn row_above<T: Copy, const D: usize>(here: &[T], beyond: &[T], axis: usize, row: usize) -> [T; SIDE] {
+fn row_above<T: Copy>(here: &[T], beyond: &[T], axis: usize, row: usize) -> [T; SIDE] {
     if axis == 0 {
         let own = row_at(here, row);
         let last = row_at(beyond, row)[0];
@@ -481,12 +478,7 @@ fn row_above<T: Copy, const D: usize>(here: &[T], beyond: &[T], axis: usize, row
 
 /// The same on the low side.
 #[inline(always)]
-pub(super) fn row_below<T: Copy, const D: usize>(
-    here: &[T],
-    beyond: &[T],
-    axis: usize,
-    row: usize,
-) -> [T; SIDE] {
+pub(super) fn row_below<T: Copy>(here: &[T], beyond: &[T], axis: usize, row: usize) -> [T; SIDE] {
     if axis == 0 {
         let own = row_at(here, row);
         let first = row_at(beyond, row)[SIDE - 1];

@@ -68,7 +68,7 @@ impl Filled {
 
     /// The fluid around a block and in it, if it is all one and no wall is near.
     #[inline]
-    pub fn around<const D: usize>(&self, problem: &Problem<'_, D>, slot: usize) -> Option<Part> {
+    fn around<const D: usize>(&self, problem: &Problem<'_, D>, slot: usize) -> Option<Part> {
         let this = self.0.block(slot)[0];
         let is_this = |&other: &u32| self.0.block(other as usize)[0] == this;
         let is_clear = problem.boundary.nearness(slot) == Nearness::Clear;
@@ -108,6 +108,34 @@ pub(super) fn cast<const D: usize>(
 pub(super) fn has_surface<const D: usize>(parts: &[Part; MOST]) -> bool {
     let cells = parts[..power(HALO.side, D)].iter();
     cells.fold(false, |any, part| any | matches!(part, Part::Air | Part::Gas))
+}
+
+/// What a block and the cells around it are: one fluid alone, with no wall near, or each cell something of its own.
+// On the stack of the work on one block, where the parts are anyway.
+#[allow(clippy::large_enum_variant)]
+pub(super) enum Midst {
+    One(Part),
+    Mixed([Part; MOST]),
+}
+
+/// Tells which. Blocks whose neighbours are filled with the same fluid are known without looking at cells.
+#[inline]
+pub(super) fn midst<const D: usize>(
+    problem: &Problem<'_, D>,
+    filled: &Filled,
+    label: &Field<Label>,
+    gas: &Field<bool>,
+    slot: usize,
+) -> Midst {
+    if let Some(part) = filled.around(problem, slot) {
+        return Midst::One(part);
+    }
+    let parts = cast(problem, label, gas, slot);
+    let is_one = || parts[..power(HALO.side, D)].iter().all(|&part| part == parts[0]);
+    match problem.boundary.nearness(slot) == Nearness::Clear && parts[0].is_own() && is_one() {
+        true => Midst::One(parts[0]),
+        false => Midst::Mixed(parts),
+    }
 }
 
 /// How heavy faces are, over one in the liquid.

@@ -3,11 +3,11 @@
 use crate::geometry::Nearness;
 use crate::grid::{Field, SIDE, for_each_block, load_halo, masks};
 use crate::liquid::{FaceMask, mask_parts};
-use crate::math::{Side, power, unflatten};
+use crate::math::{Side, unflatten};
 use crate::regions::Tiling;
 
 use super::assemble::{HALO, MOST, row_at, row_below};
-use super::phases::{Masses, Part, cast, has_surface};
+use super::phases::{Masses, Midst, Part, has_surface, midst};
 use super::{Problem, Projection};
 
 /// Adds gravity and subtracts the pressure gradient on every open face that touches an unknown, and marks those faces
@@ -27,10 +27,6 @@ pub(super) fn update_velocity<const D: usize>(
             // Around a tile there is a layer of the same fluid.
             return valid.iter_mut().for_each(|bits| bits.fill(0xff));
         }
-        if let Some(part) = from.filled.around(problem, slot) {
-            valid.iter_mut().for_each(|bits| bits.fill(0xff));
-            return update_interior(problem, from, part, slot, faces);
-        }
         valid.iter_mut().for_each(|bits| bits.fill(0));
         // A face belongs to the block on its high side: an unknown on its low side is one block further down.
         let touches = from.live_flag[slot]
@@ -38,13 +34,13 @@ pub(super) fn update_velocity<const D: usize>(
         if !touches {
             return;
         }
-        let parts = cast(problem, &from.label, &from.gas, slot);
-        if is_clear && parts[0].is_own() && parts[..power(HALO.side, D)].iter().all(|&part| part == parts[0])
-        {
-            valid.iter_mut().for_each(|bits| bits.fill(0xff));
-            return update_interior(problem, from, parts[0], slot, faces);
+        match midst(problem, &from.filled, &from.label, &from.gas, slot) {
+            Midst::One(part) => {
+                valid.iter_mut().for_each(|bits| bits.fill(0xff));
+                update_interior(problem, from, part, slot, faces);
+            }
+            Midst::Mixed(parts) => update_block(problem, from, &parts, slot, faces, valid),
         }
-        update_block(problem, from, &parts, slot, faces, valid);
     });
 }
 
@@ -124,7 +120,7 @@ fn update_interior<const D: usize>(
         let impulse = problem.impulse[axis];
         let beyond = from.q.block(problem.blocks.beside(slot, axis, Side::Low) as usize);
         for (row, faces) in faces.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
-            let (high, low) = (row_at(here, row), row_below::<_, D>(here, beyond, axis, row));
+            let (high, low) = (row_at(here, row), row_below(here, beyond, axis, row));
             for x in 0..SIDE {
                 faces[x] = (f64::from(faces[x]) + impulse - (high[x] - low[x]) * lightness) as f32;
             }

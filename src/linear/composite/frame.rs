@@ -28,25 +28,19 @@ fn turn<const D: usize>(index: usize) -> [usize; D] {
 }
 
 /// Cells as bits, with the axes of a turn in the places of x, y and z.
-fn turned<const D: usize>(bits: &masks::Bits, index: usize) -> masks::Bits {
-    let (first, last) = (masks::swap_xy, masks::swap_yz);
-    match (D, index) {
-        (_, 0) => *bits,
-        (2, _) => first(bits),
-        (_, 1) => last(bits),
-        (_, 2) => first(bits),
-        (_, 3) => last(&first(bits)),
-        (_, 4) => first(&last(bits)),
-        _ => first(&last(&first(bits))),
-    }
-}
-
-/// Cells as bits, in the order of a turn.
 pub(super) struct Turned<const D: usize>(masks::Bits);
 
 impl<const D: usize> Turned<D> {
     pub fn new(bits: &masks::Bits, turn: usize) -> Self {
-        Turned(turned::<D>(bits, turn))
+        let (first, last) = (masks::swap_xy, masks::swap_yz);
+        Turned(match (D, turn) {
+            (_, 0) => *bits,
+            (2, _) | (_, 2) => first(bits),
+            (_, 1) => last(bits),
+            (_, 3) => last(&first(bits)),
+            (_, 4) => first(&last(bits)),
+            _ => first(&last(&first(bits))),
+        })
     }
 
     /// Those of a row of one colour, a bit for each lane.

@@ -50,8 +50,7 @@ pub(super) fn whole_rows(blocks: &[Block], block: usize, colour: usize) -> std::
 
 /// Sets to 0 what the blocks leave unused in an array by node of a colour, and all that is behind them.
 pub(super) fn clear_unused<T: Default + Copy>(blocks: &[Block], values: &mut [T], colour: usize) {
-    let (_, all) = blocks.split_last().unwrap_or((&Block::default(), &[]));
-    for block in 0..all.len() {
+    for block in 0..blocks.len().saturating_sub(1) {
         values[range(blocks, block, colour).end..whole_rows(blocks, block, colour).end].fill(T::default());
     }
     let end = blocks.last().map_or(0, |end| end.nodes[colour] as usize);
