@@ -4,8 +4,7 @@ use crate::geometry::{Label, Nearness};
 use crate::grid::{Field, SIDE, block_cells, load_halo, sum_over_blocks};
 use crate::math::{Real, unflatten};
 
-use super::assemble::{HALO, MOST, wall_velocity, wanted_outflow};
-use super::phases::Part;
+use super::phases::{HALO, MOST, Part};
 use super::{Problem, Projection};
 
 /// Largest and root-mean-square net outflow of the liquid cells, beyond what the volume correction asked for, per cell
@@ -50,7 +49,7 @@ pub fn divergence<const D: usize>(
                     let mut place = cell;
                     place[axis] += high;
                     let share = open[face] as f64;
-                    let wall = if share < 1.0 { wall_velocity(problem, slot, place, axis) } else { 0.0 };
+                    let wall = if share < 1.0 { problem.wall_velocity(slot, place, axis) } else { 0.0 };
                     *outflow += sign * (share * faces[face] as f64 + (1.0 - share) * wall);
                 }
             }
@@ -58,7 +57,7 @@ pub fn divergence<const D: usize>(
         let (mut most, mut squares) = (0f64, 0f64);
         for (local, label) in projection.label.block(slot).iter().enumerate() {
             if *label == Label::Liquid {
-                let outflow = outflow[local] - wanted_outflow(problem, Part::Liquid, slot, local);
+                let outflow = outflow[local] - problem.wanted_outflow(Part::Liquid, slot, local);
                 most = most.max(outflow.abs());
                 squares += outflow * outflow;
             }

@@ -18,12 +18,14 @@
 mod assemble;
 mod measure;
 mod phases;
+mod problem;
 mod project;
+mod rows;
 mod update;
 mod walls;
 
-pub use assemble::{FREE, OWN, Problem, Roles};
 pub use measure::divergence;
 pub use phases::{find_unknowns, mix_velocities, separate_velocities};
+pub use problem::{FREE, OWN, Problem, Roles};
 pub use project::{Projection, Solved, project};
 pub use walls::{face_velocity, leads_into_far_air, stop_at_walls};

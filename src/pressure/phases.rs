@@ -6,11 +6,14 @@
 //! limit of that: `θ ρ`, with `θ` bounded below, as nothing else keeps the matrix from blowing up.
 
 use crate::geometry::{Label, Nearness};
-use crate::grid::{Blocks, Field, SIDE, for_each_block, load_halo};
+use crate::grid::{Blocks, Field, Halo, SIDE, for_each_block, halo_cells, load_halo};
 use crate::math::{power, unflatten};
 
-use super::assemble::{HALO, MOST};
 use super::{Problem, Projection, Roles};
+
+/// A block with one cell around it: what its rows and faces depend on.
+pub(super) const HALO: Halo = Halo::new(1);
+pub(super) const MOST: usize = halo_cells(HALO, 3);
 
 /// What a cell is to the projection. Numbered like labels, so that turning many of those into parts is a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,8 +13,9 @@ use crate::math::Real;
 use crate::regions::Tiling;
 
 use super::Problem;
-use super::assemble::{Shore, assemble};
+use super::assemble::assemble;
 use super::phases::{Filled, find_unknowns};
+use super::rows::Shore;
 use super::update::update_velocity;
 
 /// The linear system of the last projection, its solution, and the memory to do the next one.

@@ -6,8 +6,8 @@ use crate::liquid::{FaceMask, mask_parts};
 use crate::math::{Side, unflatten};
 use crate::regions::Tiling;
 
-use super::assemble::{HALO, MOST, row_at, row_below};
-use super::phases::{Masses, Midst, Part, has_surface, midst};
+use super::phases::{HALO, MOST, Masses, Midst, Part, has_surface, midst};
+use super::rows::{row_at, row_below};
 use super::{Problem, Projection};
 
 /// Adds gravity and subtracts the pressure gradient on every open face that touches an unknown, and marks those faces

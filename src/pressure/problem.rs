@@ -1,0 +1,97 @@
+//! What a projection is about.
+
+use crate::geometry::{Boundary, Nearness, Walls};
+use crate::grid::{Blocks, Field};
+use crate::math::Real;
+
+use super::phases::Part;
+use super::walls::face_velocity;
+
+/// What a projection is about.
+pub struct Problem<'a, const D: usize> {
+    /// Where.
+    pub blocks: &'a Blocks<D>,
+    /// Open shares and wall distances.
+    pub boundary: &'a Boundary<D>,
+    /// The solids themselves, for their velocities.
+    pub walls: &'a Walls<D>,
+    /// The liquid's signed distance at cell centres, metres.
+    pub surface: &'a Field<f32>,
+    /// Velocity that gravity adds in this step, m/s. Added here in double precision, so that a liquid at rest stays
+    /// at rest to the solver's tolerance and not only to that of the stored velocities.
+    pub impulse: [Real; D],
+    /// What each connected region of air or liquid is to the projection.
+    pub roles: Roles<'a>,
+    /// Simulated seconds.
+    pub time: Real,
+}
+
+/// What the projection wants to know of the connected regions.
+#[derive(Clone, Copy)]
+pub struct Roles<'a> {
+    /// The region of every cell that is not solid.
+    pub region: &'a Field<u32>,
+    /// Per region: the unknown that all cells of an air region share (CBAR eq. 9), [`OWN`] or [`FREE`].
+    pub node: &'a [u32],
+    /// Density of air over that of the liquid, where air has cells of its own; zero where all air is weightless.
+    pub air_mass: Real,
+    /// Per region, net outflow asked for, m/s: by an air region as a whole (in each cell if those are its own), by a
+    /// liquid in each of its cells that lies at least one cell below the surface. These are volume corrections.
+    pub outflow: &'a [Real],
+    /// Per shared unknown: how many cells it stands for.
+    pub weight: &'a [Real],
+    /// Per shared unknown: a first guess of its scaled pressure.
+    pub guess: &'a [Real],
+}
+
+/// The node of air that is a free surface at zero pressure.
+pub const FREE: u32 = u32::MAX;
+/// The node of air that has mass, and a pressure in every cell.
+pub const OWN: u32 = u32::MAX - 1;
+
+impl Roles<'_> {
+    /// The unknown that an air cell's region shares, if it shares one.
+    #[inline(always)]
+    pub(super) fn node_of(&self, region: u32) -> Option<usize> {
+        let node = self.node.get(region as usize).copied().unwrap_or(FREE);
+        (node < OWN).then_some(node as usize)
+    }
+
+    /// Whether the cells of an air region have their own unknowns.
+    #[inline(always)]
+    pub(super) fn is_own(&self, region: u32) -> bool {
+        self.node.get(region as usize) == Some(&OWN)
+    }
+
+    /// Whether any air has mass.
+    #[inline(always)]
+    pub fn has_gas(&self) -> bool {
+        self.air_mass > 0.0
+    }
+
+    /// Whether no air shares an unknown.
+    pub(super) fn all_free(&self) -> bool {
+        self.weight.is_empty()
+    }
+}
+
+impl<const D: usize> Problem<'_, D> {
+    /// Velocity of the walls at the centre of a low face of a cell, along the face's axis.
+    pub(super) fn wall_velocity(&self, slot: usize, cell: [usize; D], axis: usize) -> Real {
+        if self.boundary.nearness(slot) != Nearness::Moving {
+            return 0.0;
+        }
+        face_velocity(self.blocks, self.walls, slot, cell, axis, self.time)
+    }
+
+    /// Net outflow that a cell should have, m/s.
+    #[inline]
+    pub(super) fn wanted_outflow(&self, part: Part, slot: usize, local: usize) -> Real {
+        let deep = self.surface.block(slot)[local] <= -self.blocks.grid().dx as f32;
+        if part != Part::Gas && !(deep && part == Part::Liquid) {
+            return 0.0;
+        }
+        let region = self.roles.region.block(slot)[local];
+        self.roles.outflow.get(region as usize).copied().unwrap_or(0.0)
+    }
+}
