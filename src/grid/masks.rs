@@ -51,7 +51,13 @@ pub fn word_of<T: Copy>(values: &[T; 64], test: impl Fn(T) -> bool) -> u64 {
         *mark = u8::from(test(value));
     }
     let rows = marks.as_chunks().0.iter().enumerate();
-    rows.fold(0, |word, (row, marks)| word | gather_low_bits(u64::from_le_bytes(*marks)) << (SIDE * row))
+    rows.fold(0, |word, (row, marks)| word | u64::from(row_of(marks)) << (SIDE * row))
+}
+
+/// One bit for each of a row's marks of 0 or 1.
+#[inline(always)]
+pub fn row_of(marks: &[u8; SIDE]) -> u8 {
+    gather_low_bits(u64::from_le_bytes(*marks)) as u8
 }
 
 /// Moves the bits at 0, 8, 16, … together.

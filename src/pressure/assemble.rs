@@ -23,6 +23,7 @@ pub(super) fn assemble<const D: usize>(
     to.ground.resize(slots);
     to.ground_area.resize(slots);
     to.rhs.resize(slots);
+    to.cleared.resize(slots);
     let nodes = problem.roles.weight.len();
     for shore in to.shores.iter_mut() {
         shore.links.clear();
@@ -30,23 +31,29 @@ pub(super) fn assemble<const D: usize>(
         shore.inflow.resize(nodes, 0.0);
     }
     let (label, gas, filled) = (&to.label, &to.gas, &to.filled);
-    let parts =
-        (to.link.each_mut().map(Field::parts), to.ground.parts(), to.ground_area.parts(), to.rhs.parts());
-    // Blocks without unknowns are cleared: neighbours read their links.
+    let sums = (to.ground.parts(), to.ground_area.parts(), to.rhs.parts());
+    let parts = (to.link.each_mut().map(Field::parts), sums, to.cleared.parts());
     let live = &to.live_flag;
     let corrects = problem.roles.outflow.iter().any(|&outflow| outflow != 0.0);
     let slots = problem.blocks.slots();
-    for_each_block_collecting(slots, parts, &mut to.shores, |slot, (mut link, ground, area, rhs), shore| {
-        ground.fill(0.0);
-        area.fill(0.0);
+    for_each_block_collecting(slots, parts, &mut to.shores, |slot, (mut link, sums, cleared), shore| {
+        let (ground, area, rhs) = sums;
         if nodes > 0 && problem.boundary.nearness(slot) == Nearness::Moving {
             sweep_air(problem, label, slot, shore);
         }
         if !live[slot] || tiles.is_some_and(|tiles| *tiles.inside(slot) == masks::all(D)) {
-            link.iter_mut().for_each(|link| link.fill(0.0));
-            rhs.fill(0.0);
+            // Neighbours read the links. Such a block mostly stays one from step to step.
+            if !std::mem::replace(&mut cleared[0], true) {
+                link.iter_mut().for_each(|link| link.fill(0.0));
+                [ground, area].into_iter().for_each(|sums| sums.fill(0.0));
+                rhs.fill(0.0);
+            }
+            debug_assert!(link.iter().all(|link| link.iter().all(|&link| link == 0.0)), "cleared links");
             return;
         }
+        cleared[0] = false;
+        ground.fill(0.0);
+        area.fill(0.0);
         let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, corrects };
         match midst(problem, filled, label, gas, slot) {
             Midst::One(part) => assemble_interior(problem, velocity, part, slot, rows),

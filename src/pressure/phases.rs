@@ -69,6 +69,11 @@ impl Filled {
         });
     }
 
+    /// Whether a block is.
+    pub fn has(&self, slot: usize) -> bool {
+        self.0.block(slot)[0] != EMPTY
+    }
+
     /// The fluid around a block and in it, if it is all one and no wall is near.
     #[inline]
     fn around<const D: usize>(&self, problem: &Problem<'_, D>, slot: usize) -> Option<Part> {
@@ -171,7 +176,7 @@ impl Masses {
 
     /// The mass of a face that the surface cuts, from the signed distances of its liquid and its air cell.
     #[inline(always)]
-    fn surface(&self, liquid: f32, air: f32) -> f32 {
+    pub fn surface(&self, liquid: f32, air: f32) -> f32 {
         let theta = self.theta(liquid, air);
         theta + (1.0 - theta) * self.air
     }
@@ -180,7 +185,9 @@ impl Masses {
     #[inline(always)]
     fn theta(&self, liquid: f32, air: f32) -> f32 {
         let (liquid, air) = (liquid.min(0.0), air.max(0.0));
-        if air - liquid > 0.0 { (liquid / (liquid - air)).clamp(self.least, 1.0) } else { self.least }
+        // Two distances of zero make no number, and `max` then takes the other. Not `clamp`: that may panic, and rows of
+        // cells are to be worked on together.
+        (liquid / (liquid - air)).max(self.least).min(1.0)
     }
 
     /// Mass of a whole face in the midst of one phase.

@@ -85,13 +85,21 @@ impl<const D: usize> Problem<'_, D> {
     }
 
     /// Net outflow that a cell should have, m/s.
-    #[inline]
     pub(super) fn wanted_outflow(&self, part: Part, slot: usize, local: usize) -> Real {
-        let deep = self.surface.block(slot)[local] <= -self.blocks.grid().dx as f32;
-        if part != Part::Gas && !(deep && part == Part::Liquid) {
-            return 0.0;
+        match self.is_corrected(part, self.surface.block(slot)[local]) {
+            true => self.outflow_of(self.roles.region.block(slot)[local]),
+            false => 0.0,
         }
-        let region = self.roles.region.block(slot)[local];
+    }
+
+    /// Whether a cell takes part in the correction of its region's volume.
+    #[inline(always)]
+    pub(super) fn is_corrected(&self, part: Part, distance: f32) -> bool {
+        part == Part::Gas || part == Part::Liquid && distance <= -self.blocks.grid().dx as f32
+    }
+
+    /// Net outflow that such cells of a region should have, m/s.
+    pub(super) fn outflow_of(&self, region: u32) -> Real {
         self.roles.outflow.get(region as usize).copied().unwrap_or(0.0)
     }
 }

@@ -37,6 +37,8 @@ pub struct Projection<const D: usize> {
     pub(super) ground: Field<f32>,
     pub(super) ground_area: Field<f32>,
     pub(super) rhs: Field<f64>,
+    /// Blocks in all of which links, ground and right-hand side are zero.
+    pub(super) cleared: Field<bool>,
     /// Scaled pressure `p·dt/(ρ·dx)`: the last solution, and the next solve's first guess.
     pub q: Field<f64>,
     last_dt: Real,
@@ -92,6 +94,7 @@ impl<const D: usize> Projection<D> {
             ground: Field::new(cells, 0.0),
             ground_area: Field::new(cells, 0.0),
             rhs: Field::new(cells, 0.0),
+            cleared: Field::new(1, false),
             q: Field::new(cells, 0.0),
             last_dt: 0.0,
             filled: Filled::default(),
@@ -313,8 +316,11 @@ fn forget_stale_guesses<const D: usize>(problem: &Problem<'_, D>, projection: &m
     for &slot in problem.blocks.fresh() {
         projection.q.block_mut(slot as usize).fill(0.0);
     }
-    let Projection { label, gas, mixed, q, .. } = projection;
+    let Projection { label, gas, mixed, filled, q, .. } = projection;
     crate::grid::for_each_block(problem.blocks.slots(), q.parts(), |slot, q| {
+        if filled.has(slot) {
+            return;
+        }
         for (local, (q, &label)) in q.iter_mut().zip(label.block(slot)).enumerate() {
             if label != Label::Liquid && !(*mixed && gas.block(slot)[local]) {
                 *q = 0.0;

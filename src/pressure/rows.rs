@@ -1,7 +1,9 @@
 //! The rows of one block's cells in the matrix and in the right-hand side.
 
+use multiversion::multiversion;
+
 use crate::geometry::Nearness;
-use crate::grid::{Field, SIDE, block_cells, load_halo, masks};
+use crate::grid::{Blocks, Field, SIDE, block_cells, halo_cells, load_halo, masks};
 use crate::linear::SharedLink;
 use crate::math::{Real, Side, power, unflatten};
 
@@ -35,101 +37,198 @@ pub(super) fn assemble_block<const D: usize>(
     slot: usize,
     rows: &mut Rows<'_, '_, D>,
 ) {
-    let (blocks, masses) = (problem.blocks, Masses::new(&problem.roles));
-    let clear = problem.boundary.nearness(slot) == Nearness::Clear;
-    let mut near = Near {
+    const OPEN: &[f32] = &[1.0; SIDE * SIDE * SIDE];
+    let (blocks, boundary) = (problem.blocks, problem.boundary);
+    let has_surface = has_surface::<D>(parts);
+    let (mut distance, mut region) = ([0f32; MOST], [0u32; MOST]);
+    let mut has_bubbles = false;
+    if has_surface {
+        load_halo(blocks, problem.surface, slot, HALO, &mut distance);
+        if !problem.roles.all_free() {
+            load_halo(blocks, problem.roles.region, slot, HALO, &mut region);
+            let mut cells = parts[..halo_cells(HALO, D)].iter().zip(&region);
+            has_bubbles =
+                cells.any(|(part, &region)| *part == Part::Air && problem.roles.node_of(region).is_some());
+        }
+    }
+    let near = Near {
         parts,
-        faces: [[0f32; MOST]; D],
-        open: [[1f32; MOST]; D],
-        distance: [0f32; MOST],
-        region: [0u32; MOST],
-        masses,
-        has_bubbles: !problem.roles.all_free(),
+        faces: std::array::from_fn(|axis| Faces::of(blocks, &velocity[axis], slot, axis)),
+        open: std::array::from_fn(|axis| match boundary.nearness(slot) {
+            Nearness::Clear => Faces { here: OPEN, beyond: OPEN },
+            _ => Faces::of(blocks, &boundary.open[axis], slot, axis),
+        }),
+        distance,
+        region,
+        masses: Masses::new(&problem.roles),
+        impulse: problem.impulse,
+        has_surface,
+        has_bubbles,
+        has_gas: problem.roles.has_gas(),
+        is_moving: boundary.nearness(slot) == Nearness::Moving,
     };
-    for axis in 0..D {
-        load_halo(blocks, &velocity[axis], slot, HALO, &mut near.faces[axis]);
-        if !clear {
-            load_halo(blocks, &problem.boundary.open[axis], slot, HALO, &mut near.open[axis]);
-        }
-    }
-    if has_surface::<D>(parts) {
-        load_halo(blocks, problem.surface, slot, HALO, &mut near.distance);
-        if near.has_bubbles {
-            load_halo(blocks, problem.roles.region, slot, HALO, &mut near.region);
-        }
-    }
-    rows.link.iter_mut().for_each(|link| link.fill(0.0));
-    rows.rhs.fill(0.0);
-    let is_moving = problem.boundary.nearness(slot) == Nearness::Moving;
-    for row in 0..block_cells(D) / SIDE {
-        let at = HALO.index(unflatten::<D>(row * SIDE, SIDE).map(|c| c as i32));
-        let inside = if is_moving { 0 } else { near.assemble_inside(problem, at, row, rows) };
-        for x in masks::each_in(u64::from(!inside)).filter(|x| parts[at + x].is_own()) {
+    let plain = assemble_plain(&near, rows);
+    for (row, plain) in plain.into_iter().enumerate().take(block_cells(D) / SIDE) {
+        let at = place_of_row::<D>(row);
+        for x in masks::each_in(u64::from(!plain)).filter(|x| parts[at + x].is_own()) {
             near.assemble_cell(problem, slot, at + x, row * SIDE + x, rows);
         }
     }
-    let parts_of = |row: usize| &parts[HALO.index(unflatten::<D>(row * SIDE, SIDE).map(|c| c as i32))..];
-    expand(problem, slot, parts_of, rows);
+    expand(problem, slot, |row| row_from(parts, place_of_row::<D>(row)), rows);
+}
+
+/// Where a row of a block begins in its [`HALO`].
+#[inline(always)]
+fn place_of_row<const D: usize>(row: usize) -> usize {
+    HALO.index(unflatten::<D>(row * SIDE, SIDE).map(|c| c as i32))
+}
+
+/// Values on the faces across an axis: of a block, and of the next one along it.
+#[derive(Clone, Copy)]
+struct Faces<'a> {
+    here: &'a [f32],
+    beyond: &'a [f32],
+}
+
+impl<'a> Faces<'a> {
+    fn of<const D: usize>(blocks: &Blocks<D>, field: &'a Field<f32>, slot: usize, axis: usize) -> Self {
+        let above = blocks.beside(slot, axis, Side::High) as usize;
+        Faces { here: field.block(slot), beyond: field.block(above) }
+    }
+
+    /// Those on the low sides of a row of cells, and on the high sides.
+    #[inline(always)]
+    fn around_row(&self, axis: usize, row: usize) -> [[f32; SIDE]; 2] {
+        [row_at(self.here, row), row_above(self.here, self.beyond, axis, row)]
+    }
+
+    /// Those on both sides of a cell.
+    #[inline(always)]
+    fn around_cell(&self, axis: usize, local: usize) -> [f32; 2] {
+        let stride = power(SIDE, axis);
+        let high = match local / stride % SIDE == SIDE - 1 {
+            true => self.beyond[local - (SIDE - 1) * stride],
+            false => self.here[local + stride],
+        };
+        [self.here[local], high]
+    }
 }
 
 /// A block with a surface or a wall, and what is around it.
 struct Near<'a, const D: usize> {
     parts: &'a [Part; MOST],
-    faces: [[f32; MOST]; D],
-    open: [[f32; MOST]; D],
+    faces: [Faces<'a>; D],
+    open: [Faces<'a>; D],
     distance: [f32; MOST],
     region: [u32; MOST],
     masses: Masses,
+    impulse: [Real; D],
+    has_surface: bool,
+    /// Whether any air here shares an unknown.
     has_bubbles: bool,
+    has_gas: bool,
+    is_moving: bool,
+}
+
+/// Rows of the cells that are [plain](Near::plain_in), eight cells at a time; those of all others become zero. Returns
+/// which cells are plain.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+fn assemble_plain<const D: usize>(near: &Near<'_, D>, rows: &mut Rows<'_, '_, D>) -> [u8; SIDE * SIDE] {
+    let mut plain = [[0f32; SIDE]; SIDE * SIDE];
+    let mut done = [0; SIDE * SIDE];
+    for (row, (plain, done)) in plain.iter_mut().zip(&mut done).enumerate().take(block_cells(D) / SIDE) {
+        let marks = near.plain_in(place_of_row::<D>(row));
+        *plain = marks.map(f32::from);
+        *done = masks::row_of(&marks);
+    }
+    rows.rhs.fill(0.0);
+    near.assemble_across::<0>(&plain, rows);
+    near.assemble_across::<1>(&plain, rows);
+    if D == 3 {
+        near.assemble_across::<2>(&plain, rows);
+    }
+    for (rhs, plain) in rows.rhs.as_chunks_mut::<SIDE>().0.iter_mut().zip(&plain) {
+        for x in 0..SIDE {
+            rhs[x] *= f64::from(plain[x]);
+        }
+    }
+    if near.has_surface {
+        for sums in [&mut *rows.ground, &mut *rows.area] {
+            for (sums, plain) in sums.as_chunks_mut::<SIDE>().0.iter_mut().zip(&plain) {
+                for x in 0..SIDE {
+                    sums[x] *= plain[x];
+                }
+            }
+        }
+    }
+    done
 }
 
 impl<const D: usize> Near<'_, D> {
-    /// Rows of those cells of a row that are liquid and have liquid on all sides, with walls that do not move. Returns
-    /// which these are.
-    fn assemble_inside(
-        &self,
-        problem: &Problem<'_, D>,
-        at: usize,
-        row: usize,
-        rows: &mut Rows<'_, '_, D>,
-    ) -> u8 {
-        let mut is_inside = [true; SIDE];
-        let mut demand = |at: usize| {
-            let parts = &self.parts[at..at + SIDE];
-            for x in 0..SIDE {
-                is_inside[x] &= parts[x] == Part::Liquid;
-            }
-        };
-        demand(at);
-        for axis in 0..D {
-            let stride = HALO.stride(axis);
-            demand(at - stride);
-            demand(at + stride);
-        }
-        let inside = (0..SIDE).fold(0u8, |bits, x| bits | u8::from(is_inside[x]) << x);
-        if inside == 0 {
-            return 0;
-        }
-        let mut outflow = [0f64; SIDE];
-        for axis in 0..D {
-            let impulse = problem.impulse[axis];
-            for (face, sign) in [(at, -1.0), (at + HALO.stride(axis), 1.0)] {
-                let (faces, open) =
-                    (&self.faces[axis][face..face + SIDE], &self.open[axis][face..face + SIDE]);
+    /// Marks the cells of a row that are liquid beside liquid, free air and walls that stand still.
+    #[inline(always)]
+    fn plain_in(&self, at: usize) -> [u8; SIDE] {
+        let mut plain =
+            row_from(self.parts, at).map(|part| u8::from(part == Part::Liquid) & u8::from(!self.is_moving));
+        if self.has_bubbles || self.has_gas {
+            for other in (0..D).flat_map(|axis| [at - HALO.stride(axis), at + HALO.stride(axis)]) {
+                let parts = row_from(self.parts, other);
                 for x in 0..SIDE {
-                    outflow[x] += sign * (f64::from(open[x]) * (f64::from(faces[x]) + impulse));
+                    let shares = self.has_bubbles && parts[x] == Part::Air;
+                    plain[x] &= u8::from(parts[x] != Part::Gas && !shares);
                 }
             }
-            let (open, link) = (&self.open[axis][at..at + SIDE], &mut rows.link[axis][row * SIDE..][..SIDE]);
+        }
+        plain
+    }
+
+    /// What the faces across an axis are to plain cells; for others it is without meaning.
+    // Marks are factors here, and nothing branches: compilers then work on eight cells at once.
+    #[inline(always)]
+    fn assemble_across<const AXIS: usize>(
+        &self,
+        plain: &[[f32; SIDE]; SIDE * SIDE],
+        rows: &mut Rows<'_, '_, D>,
+    ) {
+        let (impulse, stride) = (self.impulse[AXIS], HALO.stride(AXIS));
+        let (links, rhs) = (rows.link[AXIS].as_chunks_mut().0, rows.rhs.as_chunks_mut::<SIDE>().0);
+        let (grounds, areas) = (rows.ground.as_chunks_mut().0, rows.area.as_chunks_mut().0);
+        for (row, plain) in plain.iter().enumerate().take(block_cells(D) / SIDE) {
+            let at = place_of_row::<D>(row);
+            let faces = self.faces[AXIS].around_row(AXIS, row);
+            let open = self.open[AXIS].around_row(AXIS, row);
+            let (below, mut link, mut inflow) =
+                (self.marks(at - stride, Part::Liquid), [0.0; SIDE], rhs[row]);
             for x in 0..SIDE {
-                link[x] = if is_inside[x] { open[x] } else { link[x] };
+                link[x] = plain[x] * below[x] * open[0][x];
+            }
+            links[row] = link;
+            for (side, sign) in [(0, 1.0), (1, -1.0)] {
+                for x in 0..SIDE {
+                    inflow[x] += sign * (f64::from(open[side][x]) * (f64::from(faces[side][x]) + impulse));
+                }
+            }
+            rhs[row] = inflow;
+            if self.has_surface {
+                let (mut ground, mut area): ([f32; SIDE], [f32; SIDE]) = (grounds[row], areas[row]);
+                let here = row_from(&self.distance, at);
+                for (side, other) in [at - stride, at + stride].into_iter().enumerate() {
+                    let (air, beyond) = (self.marks(other, Part::Air), row_from(&self.distance, other));
+                    for x in 0..SIDE {
+                        let share = air[x] * open[side][x];
+                        ground[x] += share / self.masses.surface(here[x], beyond[x]);
+                        area[x] += share;
+                    }
+                }
+                (grounds[row], areas[row]) = (ground, area);
             }
         }
-        let rhs = &mut rows.rhs[row * SIDE..][..SIDE];
-        for x in 0..SIDE {
-            rhs[x] = if is_inside[x] { -outflow[x] } else { rhs[x] };
-        }
-        inside
+    }
+
+    /// One for cells of a row that are such a part, zero for others.
+    #[inline(always)]
+    fn marks(&self, at: usize, wanted: Part) -> [f32; SIDE] {
+        row_from(self.parts, at).map(|part| f32::from(u8::from(part == wanted)))
     }
 
     /// The row of any cell with a pressure.
@@ -141,28 +240,30 @@ impl<const D: usize> Near<'_, D> {
         local: usize,
         rows: &mut Rows<'_, '_, D>,
     ) {
-        let Near { parts, faces, open, distance, region, masses, has_bubbles } = self;
+        let Near { parts, distance, region, masses, .. } = self;
         let cell = unflatten::<D>(local, SIDE);
         let mass_to =
             |other: usize| masses.between((parts[at], distance[at]), (parts[other], distance[other]));
         let (mut outflow, mut ground, mut area) = (0f64, 0f32, 0f32);
         for axis in 0..D {
             let stride = HALO.stride(axis);
+            let open = self.open[axis].around_cell(axis, local);
+            let faces = self.faces[axis].around_cell(axis, local);
             if parts[at - stride].is_own()
                 && let Some(mass) = mass_to(at - stride)
             {
-                rows.link[axis][local] = open[axis][at] / mass;
+                rows.link[axis][local] = open[0] / mass;
             }
-            for (high, face, neighbour) in [(false, at, at - stride), (true, at + stride, at + stride)] {
-                let share = open[axis][face];
+            for (high, neighbour) in [(false, at - stride), (true, at + stride)] {
+                let (share, face) = (open[high as usize], faces[high as usize]);
                 let mut flux = 0.0;
                 if share > 0.0 {
-                    flux += share as f64 * (faces[axis][face] as f64 + problem.impulse[axis]);
+                    flux += share as f64 * (face as f64 + self.impulse[axis]);
                     if parts[neighbour] == Part::Air
                         && let Some(mass) = mass_to(neighbour)
                     {
                         let link = share / mass;
-                        match problem.roles.node_of(region[neighbour]).filter(|_| *has_bubbles) {
+                        match problem.roles.node_of(region[neighbour]).filter(|_| self.has_bubbles) {
                             Some(node) => {
                                 let cell = (slot * block_cells(D) + local) as u32;
                                 let node = node as u32;
@@ -191,19 +292,34 @@ impl<const D: usize> Near<'_, D> {
     }
 }
 
+/// A row of what a [`HALO`] holds, from a place on.
+#[inline(always)]
+fn row_from<T: Copy>(halo: &[T; MOST], at: usize) -> [T; SIDE] {
+    *halo[at..].first_chunk().expect("rows end inside")
+}
+
 /// Adds the outflow that the volume correction asks for; `parts(row)` are those of a row's cells.
-fn expand<'p, const D: usize>(
+fn expand<const D: usize>(
     problem: &Problem<'_, D>,
     slot: usize,
-    parts: impl Fn(usize) -> &'p [Part],
+    parts: impl Fn(usize) -> [Part; SIDE],
     rows: &mut Rows<'_, '_, D>,
 ) {
     if !rows.corrects {
         return;
     }
-    for (row, rhs) in rows.rhs.chunks_exact_mut(SIDE).enumerate() {
-        for (x, (rhs, &part)) in rhs.iter_mut().zip(parts(row)).enumerate() {
-            *rhs += problem.wanted_outflow(part, slot, row * SIDE + x);
+    let (surface, region) = (problem.surface.block(slot), problem.roles.region.block(slot));
+    for (row, rhs) in rows.rhs.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
+        let (parts, region) = (parts(row), row_at(region, row));
+        if region != [region[0]; SIDE] {
+            for x in 0..SIDE {
+                rhs[x] += problem.wanted_outflow(parts[x], slot, row * SIDE + x);
+            }
+            continue;
+        }
+        let (outflow, surface) = (problem.outflow_of(region[0]), row_at(surface, row));
+        for x in 0..SIDE {
+            rhs[x] += if problem.is_corrected(parts[x], surface[x]) { outflow } else { 0.0 };
         }
     }
 }
@@ -229,8 +345,7 @@ pub(super) fn assemble_interior<const D: usize>(
             }
         }
     }
-    let parts = [part; SIDE];
-    expand(problem, slot, |_| &parts, rows);
+    expand(problem, slot, |_| [part; SIDE], rows);
 }
 
 /// A row of a block.
