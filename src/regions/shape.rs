@@ -46,41 +46,57 @@ static SUMS: [[u8; 3]; 256] = {
     sums
 };
 
-/// Includes the faces at `offset` and further along x, where the bits of a row say so.
-fn include_row(gram: &mut [[f64; 4]; 4], bits: u8, offset: [f64; 3]) {
-    if bits == 0 {
-        return;
-    }
-    let [count, sum, squares] = SUMS[bits as usize].map(f64::from);
-    let [first, y, z] = offset;
-    let along = sum + count * first;
-    let along_squared = squares + 2.0 * first * sum + count * first * first;
-    let rest = [1.0, y, z];
-    let places = [0, 2, 3];
-    for (k, a) in places.into_iter().zip(rest) {
-        for (l, b) in places.into_iter().zip(rest) {
-            gram[k][l] += count * a * b;
-        }
-        gram[1][k] += along * a;
-        gram[k][1] += along * a;
-    }
-    gram[1][1] += along_squared;
+/// Sums over some cells of a block: of products of (1, x, y, z), their places in the block.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    count: u32,
+    first: [u32; 3],
+    squares: [u32; 3],
+    /// Of xy, xz and yz.
+    mixed: [u32; 3],
 }
 
-/// Includes the faces at `offset` and further along all axes, one for each cell of a whole block.
-fn include_block<const D: usize>(gram: &mut [[f64; 4]; 4], offset: [f64; 3]) {
-    // Sums over the cells along one axis: of 1, of their places, and of the squares of these.
-    let [count, sum, squares] = SUMS[255].map(f64::from);
-    let rest = |axes: usize| count.powi((D - axes) as i32);
-    let along = |k: usize| sum + count * offset[k];
-    gram[0][0] += rest(0);
-    for k in 0..D {
-        let (first, place) = (rest(1) * along(k), k + 1);
-        gram[0][place] += first;
-        gram[place][0] += first;
-        gram[place][place] += rest(1) * (squares + 2.0 * offset[k] * sum + count * offset[k] * offset[k]);
-        for l in (0..D).filter(|&l| l != k) {
-            gram[place][l + 1] += rest(2) * along(k) * along(l);
+impl Moments {
+    fn of<const D: usize>(cells: &Bits) -> Self {
+        let mut all = Moments::default();
+        for (z, &word) in cells.iter().enumerate().take(masks::words(D)).filter(|(_, word)| **word != 0) {
+            let mut layer = Moments::default();
+            for (y, bits) in word.to_le_bytes().into_iter().enumerate() {
+                let ([count, sum, squares], y) = (SUMS[bits as usize].map(u32::from), y as u32);
+                layer.count += count;
+                layer.first[0] += sum;
+                layer.first[1] += y * count;
+                layer.squares[0] += squares;
+                layer.squares[1] += y * y * count;
+                layer.mixed[0] += y * sum;
+            }
+            let z = z as u32;
+            all.count += layer.count;
+            for k in 0..2 {
+                all.first[k] += layer.first[k];
+                all.squares[k] += layer.squares[k];
+                all.mixed[k + 1] += z * layer.first[k];
+            }
+            all.first[2] += z * layer.count;
+            all.squares[2] += z * z * layer.count;
+            all.mixed[0] += layer.mixed[0];
+        }
+        all
+    }
+
+    /// Adds the same sums for cells counted from elsewhere: the block's first one is at `offset`.
+    fn include<const D: usize>(&self, gram: &mut [[f64; 4]; 4], offset: [f64; 3]) {
+        let (count, first) = (f64::from(self.count), self.first.map(f64::from));
+        gram[0][0] += count;
+        for k in 0..D {
+            let along = first[k] + count * offset[k];
+            gram[0][k + 1] += along;
+            gram[k + 1][0] += along;
+            for l in 0..D {
+                let own = if k == l { self.squares[k] } else { self.mixed[k + l - 1] };
+                let moved = offset[k] * first[l] + offset[l] * first[k] + count * offset[k] * offset[l];
+                gram[k + 1][l + 1] += f64::from(own) + moved;
+            }
         }
     }
 }
@@ -124,52 +140,44 @@ impl<const D: usize> Around<'_, D> {
     pub fn count(&self) -> Faces {
         let mut faces = Faces::default();
         for piece in self.pieces {
-            let slot = piece.slot as usize;
+            let (slot, cells) = (piece.slot as usize, Moments::of::<D>(&piece.bits));
             for axis in 0..D {
-                let [below, above] = Side::BOTH.map(|side| self.blocks.beside(slot, axis, side));
-                let low = masks::beside::<D>(&piece.bits, axis, false, &self.bits(below));
-                let high = masks::beside::<D>(&piece.bits, axis, true, &self.bits(above));
-                let stride = power(SIDE, axis);
-                if piece.bits == masks::all(D) {
-                    include_block::<D>(
-                        &mut faces.all[axis],
-                        self.offset(slot, axis, 0).map(|t| 0.5 * t as f64),
-                    );
-                } else {
-                    for (_, bits, twice) in self.rows(slot, axis, &piece.bits) {
-                        include_row(&mut faces.all[axis], bits, twice.map(|t| 0.5 * t as f64));
+                let mut first = self.offset(slot, axis, 0).map(|t| 0.5 * t as f64);
+                cells.include::<D>(&mut faces.all[axis], first);
+                for (side, high) in Side::BOTH.into_iter().zip([false, true]) {
+                    let next = self.blocks.beside(slot, axis, side);
+                    let inner = masks::beside::<D>(&piece.bits, axis, high, &self.bits(next));
+                    let ends: Bits = std::array::from_fn(|word| piece.bits[word] & !inner[word]);
+                    let surface = Moments::of::<D>(&ends);
+                    if high {
+                        // Low faces were counted with their cells.
+                        first[axis] += 1.0;
+                        surface.include::<D>(&mut faces.all[axis], first);
                     }
-                }
-                let only =
-                    |beside: &Bits| -> Bits { std::array::from_fn(|word| piece.bits[word] & !beside[word]) };
-                for (row, bits, twice) in self.rows(slot, axis, &only(&low)) {
-                    include_row(&mut faces.surface[axis], bits, twice.map(|t| 0.5 * t as f64));
-                    for x in masks::each_in(u64::from(bits)) {
-                        let local = row * SIDE + x;
-                        let (owner, cell) = match local / stride % SIDE {
-                            0 => (below, local + (SIDE - 1) * stride),
-                            _ => (piece.slot, local - stride),
-                        };
-                        faces.list[axis].push(face::<D>(owner, cell, along(twice, x), true));
-                    }
-                }
-                for (row, bits, mut twice) in self.rows(slot, axis, &only(&high)) {
-                    twice[axis] += 2;
-                    let offset = twice.map(|t| 0.5 * t as f64);
-                    include_row(&mut faces.all[axis], bits, offset);
-                    include_row(&mut faces.surface[axis], bits, offset);
-                    for x in masks::each_in(u64::from(bits)) {
-                        let local = row * SIDE + x;
-                        let (owner, cell) = match local / stride % SIDE {
-                            last if last == SIDE - 1 => (above, local - (SIDE - 1) * stride),
-                            _ => (piece.slot, local + stride),
-                        };
-                        faces.list[axis].push(face::<D>(owner, cell, along(twice, x), false));
+                    surface.include::<D>(&mut faces.surface[axis], first);
+                    for (row, bits, mut twice) in self.rows(slot, axis, &ends) {
+                        twice[axis] += 2 * i32::from(high);
+                        for x in masks::each_in(u64::from(bits)) {
+                            let (owner, cell) = beyond::<D>(piece.slot, next, row * SIDE + x, axis, high);
+                            faces.list[axis].push(face::<D>(owner, cell, along(twice, x), !high));
+                        }
                     }
                 }
             }
         }
         faces
+    }
+}
+
+/// The cell beside one of a block on the low or high side along an axis: in the block itself, or in the next one.
+#[inline(always)]
+fn beyond<const D: usize>(slot: u32, next: u32, local: usize, axis: usize, high: bool) -> (u32, usize) {
+    let (stride, last) = (power(SIDE, axis), SIDE - 1);
+    match (high, local / stride % SIDE) {
+        (false, 0) => (next, local + last * stride),
+        (false, _) => (slot, local - stride),
+        (true, at) if at == last => (next, local - last * stride),
+        (true, _) => (slot, local + stride),
     }
 }
 
@@ -200,27 +208,41 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::hash_unit;
 
-    fn blocks_count_like_their_rows<const D: usize>() {
+    fn moments_are_sums_over_cells<const D: usize>() {
         let offset = std::array::from_fn(|k| if k < D { 2.5 - 7.0 * k as f64 } else { 0.0 });
-        let (mut whole, mut by_row) = ([[0.0; 4]; 4], [[0.0; 4]; 4]);
-        include_block::<D>(&mut whole, offset);
-        for row in 0..block_cells(D) / SIDE {
-            let at = unflatten::<D>(row * SIDE, SIDE);
-            let place = std::array::from_fn(|k| offset[k] + at.get(k).map_or(0.0, |&c| c as f64));
-            include_row(&mut by_row, u8::MAX, place);
+        for share in [0.1, 0.5, 1.1] {
+            let mut cells = masks::NONE;
+            for cell in 0..block_cells(D) {
+                let is_in = hash_unit(cell as u64) < share;
+                cells[cell / 64] |= u64::from(is_in) << (cell % 64);
+            }
+            let (mut found, mut expected) = ([[0.0; 4]; 4], [[0.0; 4]; 4]);
+            Moments::of::<D>(&cells).include::<D>(&mut found, offset);
+            for cell in masks::each(&cells) {
+                let at = unflatten::<D>(cell, SIDE);
+                let place: [f64; 4] = std::array::from_fn(|k| match k {
+                    0 => 1.0,
+                    k if k <= D => offset[k - 1] + at[k - 1] as f64,
+                    _ => 0.0,
+                });
+                for k in 0..4 {
+                    (0..4).for_each(|l| expected[k][l] += place[k] * place[l]);
+                }
+            }
+            // All numbers are quarters, and exact.
+            assert_eq!(found, expected, "{D}D, {share} of all cells");
         }
-        // All numbers are quarters, and exact.
-        assert_eq!(whole, by_row, "{D}D");
     }
 
     #[test]
-    fn blocks_count_like_their_rows_2d() {
-        blocks_count_like_their_rows::<2>();
+    fn moments_are_sums_over_cells_2d() {
+        moments_are_sums_over_cells::<2>();
     }
 
     #[test]
-    fn blocks_count_like_their_rows_3d() {
-        blocks_count_like_their_rows::<3>();
+    fn moments_are_sums_over_cells_3d() {
+        moments_are_sums_over_cells::<3>();
     }
 }
