@@ -81,9 +81,19 @@ fn leave_out<const D: usize>(
         let below = blocks.beside(slot, axis, Side::Low) as usize;
         let beside = masks::beside::<D>(inside, axis, false, tiles.inside(below));
         let cut = std::array::from_fn(|word| inside[word] | beside[word]);
-        masks::each(&cut).for_each(|local| link[local] = 0.0);
+        clear_cells(&cut, link);
     }
-    masks::each(inside).for_each(|local| rhs[local] = 0.0);
+    clear_cells(inside, rhs);
+}
+
+/// Sets some cells of a block to zero.
+fn clear_cells<T: Copy + Default>(cells: &masks::Bits, values: &mut [T]) {
+    for (row, values) in values.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
+        let bits = masks::row(cells, row);
+        for x in 0..SIDE {
+            values[x] = if bits >> x & 1 == 1 { T::default() } else { values[x] };
+        }
+    }
 }
 
 /// Brings the bubbles' rows together.

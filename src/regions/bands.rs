@@ -17,9 +17,8 @@ pub(super) struct Bands {
     /// The fluid's cells.
     own: Vec<Bits>,
     /// Cells close to the surface or to a wall, layer by layer.
-    surface: Vec<Bits>,
-    wall: Vec<Bits>,
-    next: Vec<Bits>,
+    surface: Band,
+    wall: Band,
     /// Per slot: the cells of other fluids.
     others: Vec<Bits>,
 }
@@ -42,10 +41,9 @@ impl Bands {
             self.place[slot as usize] = index as u32 + 1;
         }
         let count = live.len() + 1;
-        for list in [&mut self.own, &mut self.surface, &mut self.wall, &mut self.next] {
-            list.clear();
-            list.resize(count, masks::NONE);
-        }
+        self.own.clear();
+        self.own.resize(count, masks::NONE);
+        [&mut self.surface, &mut self.wall].into_iter().for_each(|band| band.clear(count));
         self.others.resize(blocks.slot_count(), masks::NONE);
         self.others
             .par_iter_mut()
@@ -53,8 +51,9 @@ impl Bands {
             .enumerate()
             .for_each(|(slot, others)| *others = other(slot));
         let others = &self.others;
-        let masked = self.own[1..].par_iter_mut().zip(&mut self.surface[1..]).zip(&mut self.wall[1..]);
-        masked.zip(live).with_min_len(64).for_each(|(((cells, surface), wall), &slot)| {
+        let bands = self.surface.cells[1..].par_iter_mut().zip(&mut self.wall.cells[1..]);
+        let masked = self.own[1..].par_iter_mut().zip(bands);
+        masked.zip(live).with_min_len(64).for_each(|((cells, (surface, wall)), &slot)| {
             let slot = slot as usize;
             *cells = own(slot);
             if *cells == masks::NONE {
@@ -72,12 +71,9 @@ impl Bands {
                 (0..masks::words(D)).for_each(|word| wall[word] = cut[word] & cells[word]);
             }
         });
-        for _ in 1..rules.surface_band {
-            grow::<D>(blocks, live, &self.place, &self.own, &mut self.surface, &mut self.next);
-        }
-        for _ in 1..rules.wall_band {
-            grow::<D>(blocks, live, &self.place, &self.own, &mut self.wall, &mut self.next);
-        }
+        let within = Within { blocks, live, place: &self.place, cells: &self.own };
+        self.surface.grow(&within, rules.surface_band);
+        self.wall.grow(&within, rules.wall_band);
     }
 
     /// Whether a block holds neither other fluids nor cells close to them. What is not stored lies behind walls, or beyond
@@ -85,41 +81,85 @@ impl Bands {
     pub fn is_calm(&self, slot: u32) -> bool {
         let slot = slot as usize;
         slot == VOID as usize
-            || self.others[slot] == masks::NONE && self.surface[self.place[slot] as usize] == masks::NONE
+            || self.others[slot] == masks::NONE
+                && self.surface.cells[self.place[slot] as usize] == masks::NONE
     }
 
     /// The fluid's cells of a live block beyond all bands.
     pub fn deep(&self, place: usize) -> Bits {
         std::array::from_fn(|word| {
-            self.own[place][word] & !(self.surface[place][word] | self.wall[place][word])
+            self.own[place][word] & !(self.surface.cells[place][word] | self.wall.cells[place][word])
         })
     }
 }
 
-/// Adds a layer to a band.
-fn grow<const D: usize>(
-    blocks: &Blocks<D>,
-    live: &[u32],
-    place: &[u32],
-    within: &[Bits],
-    band: &mut Vec<Bits>,
-    next: &mut Vec<Bits>,
-) {
-    let before = &*band;
-    next[1..].par_iter_mut().zip(live).enumerate().with_min_len(64).for_each(|(index, (grown, &slot))| {
-        let here = &before[index + 1];
-        *grown = *here;
-        if *here == within[index + 1] || within[index + 1] == masks::NONE {
-            return;
+/// Cells close to something, by live block.
+#[derive(Clone, Debug, Default)]
+struct Band {
+    cells: Vec<Bits>,
+    next: Vec<Bits>,
+    /// Blocks that have any.
+    any: Vec<bool>,
+    next_any: Vec<bool>,
+}
+
+/// What a band grows in.
+struct Within<'a, const D: usize> {
+    blocks: &'a Blocks<D>,
+    live: &'a [u32],
+    place: &'a [u32],
+    cells: &'a [Bits],
+}
+
+impl Band {
+    /// No cells in so many blocks.
+    fn clear(&mut self, count: usize) {
+        for cells in [&mut self.cells, &mut self.next] {
+            cells.clear();
+            cells.resize(count, masks::NONE);
         }
-        for axis in 0..D {
-            for (high, side) in [(false, Side::Low), (true, Side::High)] {
-                let beyond = place[blocks.beside(slot as usize, axis, side) as usize] as usize;
-                let touching = masks::beside::<D>(here, axis, high, &before[beyond]);
-                (0..masks::words(D)).for_each(|word| grown[word] |= touching[word]);
+        for any in [&mut self.any, &mut self.next_any] {
+            any.clear();
+            any.resize(count, false);
+        }
+    }
+
+    /// Grows from one layer to so many.
+    fn grow<const D: usize>(&mut self, within: &Within<'_, D>, layers: usize) {
+        for (any, cells) in self.any.iter_mut().zip(&self.cells) {
+            *any = *cells != masks::NONE;
+        }
+        (1..layers).for_each(|_| self.add_layer(within));
+    }
+
+    fn add_layer<const D: usize>(&mut self, within: &Within<'_, D>) {
+        let (before, any) = (&self.cells, &self.any);
+        let next = self.next[1..].par_iter_mut().zip(&mut self.next_any[1..]);
+        next.zip(within.live).enumerate().with_min_len(64).for_each(|(index, ((grown, has_any), &slot))| {
+            let beside = |axis: usize, side: Side| {
+                within.place[within.blocks.beside(slot as usize, axis, side) as usize] as usize
+            };
+            let is_near = || (0..D).any(|axis| Side::BOTH.iter().any(|&side| any[beside(axis, side)]));
+            if !any[index + 1] && !is_near() {
+                // Far away from the band: there were no cells and there are none.
+                return;
             }
-        }
-        (0..masks::words(D)).for_each(|word| grown[word] &= within[index + 1][word]);
-    });
-    std::mem::swap(band, next);
+            let (here, own) = (&before[index + 1], &within.cells[index + 1]);
+            *grown = *here;
+            *has_any = any[index + 1];
+            if here == own {
+                return;
+            }
+            for axis in 0..D {
+                for (high, side) in [(false, Side::Low), (true, Side::High)] {
+                    let touching = masks::beside::<D>(here, axis, high, &before[beside(axis, side)]);
+                    (0..masks::words(D)).for_each(|word| grown[word] |= touching[word]);
+                }
+            }
+            (0..masks::words(D)).for_each(|word| grown[word] &= own[word]);
+            *has_any = *grown != masks::NONE;
+        });
+        std::mem::swap(&mut self.cells, &mut self.next);
+        std::mem::swap(&mut self.any, &mut self.next_any);
+    }
 }

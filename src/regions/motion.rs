@@ -215,21 +215,26 @@ fn add_rows(block: &[f32], cells: &Bits) -> [[f64; SIDE]; 3] {
     let [mut sum, mut along_y, mut along_z] = [[0.0f64; SIDE]; 3];
     let layers = block.as_chunks::<{ SIDE * SIDE }>().0;
     for (z, (layer, &word)) in layers.iter().zip(cells).enumerate() {
+        let mut in_layer = [0.0f64; SIDE];
         for (y, values) in layer.as_chunks::<SIDE>().0.iter().enumerate() {
-            let bits = word >> (SIDE * y);
-            let mut own = [0.0f64; SIDE];
-            for x in 0..SIDE {
-                own[x] = if bits >> x & 1 == 1 { f64::from(values[x]) } else { 0.0 };
+            let (bits, mut own) = (word >> (SIDE * y), values.map(f64::from));
+            if word != u64::MAX {
+                for x in 0..SIDE {
+                    own[x] = if bits >> x & 1 == 1 { own[x] } else { 0.0 };
+                }
             }
             for x in 0..SIDE {
-                sum[x] += own[x];
+                in_layer[x] += own[x];
             }
             for x in 0..SIDE {
                 along_y[x] += y as f64 * own[x];
             }
-            for x in 0..SIDE {
-                along_z[x] += z as f64 * own[x];
-            }
+        }
+        for x in 0..SIDE {
+            sum[x] += in_layer[x];
+        }
+        for x in 0..SIDE {
+            along_z[x] += z as f64 * in_layer[x];
         }
     }
     [sum, along_y, along_z]
