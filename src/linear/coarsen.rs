@@ -50,7 +50,7 @@ pub(super) fn coarsen<const D: usize, S: Source<D>>(
     let whole = |fine: f32| fine * power(2, D - 1) as f32 * 0.5;
     coarse.whole = fine.whole.map(whole);
     let Level { topology, stencil, explicit, sums, .. } = &mut *coarse;
-    stencil.survey(topology, &*sums, explicit, whole(fine.stencil.constant), false);
+    stencil.find_unknowns(topology, &*sums, explicit, whole(fine.stencil.constant), |_| None);
     coarse.make_ready();
     coarse.take_stock();
 }

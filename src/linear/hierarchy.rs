@@ -1,6 +1,6 @@
 //! The levels, from the system down to a network small enough to solve exactly.
 
-use crate::grid::{Slots, block_cells};
+use crate::grid::{block_cells, masks};
 use crate::math::power;
 
 use super::closed;
@@ -42,14 +42,6 @@ pub(super) struct Hierarchy<const D: usize> {
     largest: Vec<f32>,
 }
 
-/// What a finest level is read for.
-#[derive(Clone, Copy, PartialEq)]
-enum Purpose {
-    Sweeps,
-    /// To know about its unknowns and links.
-    Survey,
-}
-
 /// Two materials have whole links of two strengths: blocks of the one that fills more of them are swept fast.
 fn most_frequent(values: &mut [f32]) -> f32 {
     values.sort_unstable_by(f32::total_cmp);
@@ -87,17 +79,31 @@ impl<const D: usize> Hierarchy<D> {
     /// Reads a system and builds all levels.
     pub fn build(&mut self, system: &System<'_, D>) {
         let source = Finest(system);
-        self.read(system, system.live, &source, Purpose::Sweeps, None);
-        self.depth = 1;
+        let whole = self.read(system, &source, None);
+        let Level { topology, stencil, explicit, .. } = &mut self.levels[0];
+        stencil.build(topology, &source, explicit, whole, true);
+        self.levels[0].reserve_vectors();
+        self.levels[0].take_stock();
         if !self.finish(&source, false) {
             self.add_levels(&source);
         }
     }
 
     /// Finds out what a system's unknowns are, and where its links are not whole; there is nothing to sweep then.
-    pub fn survey(&mut self, system: &System<'_, D>, whole: Option<f32>) {
-        self.read(system, system.live, &Finest(system), Purpose::Survey, whole);
-        self.depth = 1;
+    /// `known(slot)` are the unknowns of blocks with `whole` links and no ground, if they are known.
+    pub fn survey(
+        &mut self,
+        system: &System<'_, D>,
+        whole: Option<f32>,
+        known: impl Fn(usize) -> Option<masks::Bits> + Sync,
+    ) {
+        let source = Finest(system);
+        let found = self.read(system, &source, whole);
+        let live = system.live.as_slice();
+        let known = |block: usize| known(live[block - 1] as usize).filter(|_| whole == Some(found));
+        let Level { topology, stencil, explicit, .. } = &mut self.levels[0];
+        stencil.survey(topology, &source, explicit, found, known);
+        self.levels[0].take_stock();
     }
 
     /// Builds levels until one can be solved exactly.
@@ -149,20 +155,15 @@ impl<const D: usize> Hierarchy<D> {
             && self.coarsest.build(level, source, LOOSE_WORK * level.nodes)
     }
 
-    /// The finest level: its network is the system's, as `source` has it.
-    fn read<S: Source<D>>(
-        &mut self,
-        system: &System<'_, D>,
-        live: &Slots,
-        source: &S,
-        purpose: Purpose,
-        whole: Option<f32>,
-    ) {
+    /// The finest level: its network is the system's, as `source` has it. Its stencil is left to do; returns what a whole
+    /// link is there.
+    fn read<S: Source<D>>(&mut self, system: &System<'_, D>, source: &S, whole: Option<f32>) -> f32 {
+        self.depth = 1;
         if self.levels.is_empty() {
             self.levels.push(Level::default());
         }
         let level = &mut self.levels[0];
-        level.topology.read(system.blocks, live, &mut self.block_of);
+        level.topology.read(system.blocks, system.live, &mut self.block_of);
         level.explicit.clear();
         level.explicit.count = system.shared.len();
         level.explicit.ground.resize(system.shared.len(), 0.0);
@@ -180,18 +181,9 @@ impl<const D: usize> Hierarchy<D> {
         level.explicit.connect(&mut self.half_links);
 
         level.whole = system.materials.map_or([0.0; 2], |materials| materials.whole);
-        let whole = whole.unwrap_or_else(|| {
+        whole.unwrap_or_else(|| {
             find_whole(&level.topology, source, &mut self.largest, system.materials.is_some())
-        });
-        let Level { topology, stencil, explicit, .. } = &mut *level;
-        match purpose {
-            Purpose::Sweeps => {
-                stencil.build(topology, source, explicit, whole, true);
-                level.reserve_vectors();
-            }
-            Purpose::Survey => stencil.survey(topology, source, explicit, whole, true),
-        }
-        level.take_stock();
+        })
     }
 
     fn is_small(&self) -> bool {

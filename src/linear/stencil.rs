@@ -49,6 +49,8 @@ pub(super) struct Stencil {
 const UNIFORM: u8 = 0;
 const EDGE: u8 = 1;
 const GENERAL: u8 = 2;
+/// An edge block that the caller knew to be one.
+const KNOWN: u8 = 3;
 
 /// The cells of a block whose coordinate along an axis is 0.
 fn low_face<const D: usize>(axis: usize) -> impl Iterator<Item = usize> {
@@ -101,7 +103,7 @@ impl Stencil {
         constant: f32,
         exact: bool,
     ) {
-        self.survey(topology, source, explicit, constant, false);
+        self.find_unknowns(topology, source, explicit, constant, |_| None);
         self.complete(topology, source, explicit, exact);
     }
 
@@ -123,29 +125,35 @@ impl Stencil {
         self.class[block] == GENERAL
     }
 
-    /// Finds the unknowns alone, and partial links if so asked: enough for a level that is not swept.
+    /// Whether a block's unknowns were known before its links were looked at. It has whole links and no ground.
+    pub fn is_known(&self, block: usize) -> bool {
+        self.class[block] == KNOWN
+    }
+
+    /// Finds the unknowns and the blocks with partial links, and nothing else: enough for a level that is not swept.
+    /// `known(block)` are the unknowns of blocks without partial links and grounds, if they are known.
     pub fn survey<const D: usize, S: Source<D>>(
         &mut self,
         topology: &Topology<D>,
         source: &S,
         explicit: &Explicit<D>,
         constant: f32,
-        partial_links: bool,
+        known: impl Fn(usize) -> Option<Bits> + Sync,
     ) {
-        self.constant = constant;
-        self.find_unknowns(topology, source, explicit);
-        if partial_links {
-            self.find_partial_links(topology, source);
-        }
+        self.find_unknowns(topology, source, explicit, constant, known);
+        self.find_partial_links(topology, source);
     }
 
-    /// Finds the uniform blocks, and the unknowns of the others.
-    fn find_unknowns<const D: usize, S: Source<D>>(
+    /// Finds the uniform blocks, and the unknowns of the others. See [`Self::survey`].
+    pub fn find_unknowns<const D: usize, S: Source<D>>(
         &mut self,
         topology: &Topology<D>,
         source: &S,
         explicit: &Explicit<D>,
+        constant: f32,
+        known: impl Fn(usize) -> Option<Bits> + Sync,
     ) {
+        self.constant = constant;
         let (blocks, words) = (topology.len(), mask_words(D));
         for mask in [&mut self.live, &mut self.linked, &mut self.carried] {
             mask.resize(blocks * words, 0);
@@ -153,7 +161,6 @@ impl Stencil {
         }
         self.class.resize(blocks, EDGE);
         self.class[0] = EDGE;
-        let constant = self.constant;
         let parts = (
             Cut(&mut self.live, words),
             Cut(&mut self.linked, words),
@@ -161,6 +168,13 @@ impl Stencil {
             Cut(&mut self.class, 1),
         );
         each_block::<D, _>(parts, |block, (live, linked, carried, class)| {
+            if let Some(known) = known(block) {
+                class[0] = KNOWN;
+                for mask in [live, linked, carried] {
+                    mask.copy_from_slice(&known[..words]);
+                }
+                return;
+            }
             let touched = explicit.has_contacts()
                 && (0..2).any(|colour| explicit.contacts_in(colour, block).next().is_some());
             let whole = |axis: usize| {
@@ -207,7 +221,8 @@ impl Stencil {
     fn find_partial_links<const D: usize, S: Source<D>>(&mut self, topology: &Topology<D>, source: &S) {
         let (constant, words, live) = (self.constant, mask_words(D), &self.live);
         each_block::<D, _>((Cut(&mut self.class, 1),), |block, (class,)| {
-            if class[0] == UNIFORM {
+            // What was known is checked where time does not matter.
+            if class[0] == UNIFORM || class[0] == KNOWN && !cfg!(debug_assertions) {
                 return;
             }
             let mask = |block: usize| -> Bits {
@@ -234,6 +249,22 @@ impl Stencil {
                         .enumerate()
                         .all(|(at, cell)| fits(beyond[cell], joins >> at & 1 == 1))
             });
+            if class[0] == KNOWN {
+                let is_exact = (0..D).all(|axis| {
+                    let low = topology.beside(block)[axis][0] as usize;
+                    let joins = masks::and(&here, &masks::beside::<D>(&here, axis, false, &mask(low)));
+                    let links = source.link(axis, block).as_chunks().0.iter().enumerate();
+                    links.fold(true, |is_exact, (word, links)| {
+                        is_exact & (equal_bits(links, constant) == joins[word])
+                    })
+                });
+                assert!(plain && is_exact, "a block that was known to have whole links only has others");
+                assert!(
+                    all_equal(source.ground(block), 0.0),
+                    "a block that was known to have no ground has one"
+                );
+                return;
+            }
             class[0] = if plain { EDGE } else { GENERAL };
         });
     }

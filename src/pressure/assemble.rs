@@ -5,7 +5,7 @@ use crate::grid::{Blocks, Field, SIDE, for_each_block_collecting, load_halo, mas
 use crate::math::{Side, unflatten};
 use crate::regions::Tiling;
 
-use super::phases::{HALO, MOST, Midst, midst};
+use super::phases::{HALO, MOST, Midst, Part, midst};
 use super::rows::{Rows, Shore, assemble_block, assemble_interior};
 use super::walls::leads_into_far_air;
 use super::{OWN, Problem, Projection};
@@ -24,6 +24,7 @@ pub(super) fn assemble<const D: usize>(
     to.ground_area.resize(slots);
     to.rhs.resize(slots);
     to.cleared.resize(slots);
+    to.known.resize(slots);
     let nodes = problem.roles.weight.len();
     for shore in to.shores.iter_mut() {
         shore.links.clear();
@@ -32,37 +33,47 @@ pub(super) fn assemble<const D: usize>(
     }
     let (label, gas, filled) = (&to.label, &to.gas, &to.filled);
     let sums = (to.ground.parts(), to.ground_area.parts(), to.rhs.parts());
-    let parts = (to.link.each_mut().map(Field::parts), sums, to.cleared.parts());
+    let parts = (to.link.each_mut().map(Field::parts), sums, to.cleared.parts(), to.known.parts());
     let live = &to.live_flag;
     let corrects = problem.roles.outflow.iter().any(|&outflow| outflow != 0.0);
     let slots = problem.blocks.slots();
-    for_each_block_collecting(slots, parts, &mut to.shores, |slot, (mut link, sums, cleared), shore| {
-        let (ground, area, rhs) = sums;
-        if nodes > 0 && problem.boundary.nearness(slot) == Nearness::Moving {
-            sweep_air(problem, label, slot, shore);
-        }
-        if !live[slot] || tiles.is_some_and(|tiles| *tiles.inside(slot) == masks::all(D)) {
-            // Neighbours read the links. Such a block mostly stays one from step to step.
-            if !std::mem::replace(&mut cleared[0], true) {
-                link.iter_mut().for_each(|link| link.fill(0.0));
-                [ground, area].into_iter().for_each(|sums| sums.fill(0.0));
-                rhs.fill(0.0);
+    for_each_block_collecting(
+        slots,
+        parts,
+        &mut to.shores,
+        |slot, (mut link, sums, cleared, known), shore| {
+            known[0] = None;
+            let (ground, area, rhs) = sums;
+            if nodes > 0 && problem.boundary.nearness(slot) == Nearness::Moving {
+                sweep_air(problem, label, slot, shore);
             }
-            debug_assert!(link.iter().all(|link| link.iter().all(|&link| link == 0.0)), "cleared links");
-            return;
-        }
-        cleared[0] = false;
-        ground.fill(0.0);
-        area.fill(0.0);
-        let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, corrects };
-        match midst(problem, filled, label, gas, slot) {
-            Midst::One(part) => assemble_interior(problem, velocity, part, slot, rows),
-            Midst::Mixed(parts) => assemble_block(problem, velocity, &parts, slot, rows),
-        }
-        if let Some(tiles) = tiles {
-            leave_out(tiles, problem.blocks, slot, &mut link, rhs);
-        }
-    });
+            if !live[slot] || tiles.is_some_and(|tiles| *tiles.inside(slot) == masks::all(D)) {
+                // Neighbours read the links. Such a block mostly stays one from step to step.
+                if !std::mem::replace(&mut cleared[0], true) {
+                    link.iter_mut().for_each(|link| link.fill(0.0));
+                    [ground, area].into_iter().for_each(|sums| sums.fill(0.0));
+                    rhs.fill(0.0);
+                }
+                debug_assert!(link.iter().all(|link| link.iter().all(|&link| link == 0.0)), "cleared links");
+                return;
+            }
+            cleared[0] = false;
+            ground.fill(0.0);
+            area.fill(0.0);
+            let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, corrects };
+            match midst(problem, filled, label, gas, slot) {
+                Midst::One(part) => {
+                    let tiles = tiles.filter(|_| part == Part::Liquid);
+                    known[0] = tiles.map(|tiles| tiles.left_in(problem.blocks, slot));
+                    assemble_interior(problem, velocity, part, slot, rows);
+                }
+                Midst::Mixed(parts) => assemble_block(problem, velocity, &parts, slot, rows),
+            }
+            if let Some(tiles) = tiles {
+                leave_out(tiles, problem.blocks, slot, &mut link, rhs);
+            }
+        },
+    );
     let is_outside = |slot: usize| tiles.is_none_or(|tiles| *tiles.inside(slot) != masks::all(D));
     to.outside.refill(problem.blocks.slots(), |slot| live[slot] && is_outside(slot));
     gather_bubbles(problem, to);

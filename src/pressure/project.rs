@@ -6,6 +6,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use crate::geometry::{Label, Settled};
+use crate::grid::masks::Bits;
 use crate::grid::{CHUNKS, Field, Slots, block_cells};
 use crate::linear::{Bodies, Materials, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System};
 use crate::liquid::FaceMask;
@@ -39,6 +40,8 @@ pub struct Projection<const D: usize> {
     pub(super) rhs: Field<f64>,
     /// Blocks in all of which links, ground and right-hand side are zero.
     pub(super) cleared: Field<bool>,
+    /// Unknowns of blocks in the midst of the liquid, if there are tiles in it.
+    pub(super) known: Field<Option<Bits>>,
     /// Scaled pressure `p·dt/(ρ·dx)`: the last solution, and the next solve's first guess.
     pub q: Field<f64>,
     last_dt: Real,
@@ -95,6 +98,7 @@ impl<const D: usize> Projection<D> {
             ground_area: Field::new(cells, 0.0),
             rhs: Field::new(cells, 0.0),
             cleared: Field::new(1, false),
+            known: Field::new(1, None),
             q: Field::new(cells, 0.0),
             last_dt: 0.0,
             filled: Filled::default(),
@@ -124,7 +128,7 @@ impl<const D: usize> Projection<D> {
 
     /// What moved as a whole in that system.
     pub fn bodies(&self) -> Option<Bodies<'_>> {
-        self.tiling.as_ref().map(|tiling| tiling.bodies(WHOLE))
+        self.tiling.as_ref().map(|tiling| tiling.bodies(WHOLE, &self.known))
     }
 
     /// Whether the last projection found a pressure for a cell.
@@ -226,7 +230,7 @@ pub fn project<const D: usize>(
     }
     assemble(problem, velocity, tiling.as_deref(), projection);
     if let Some(tiling) = &tiling {
-        tiling.refine(problem.blocks, velocity, &mut projection.rhs);
+        tiling.refine(&mut projection.rhs);
     }
     let assembled = Instant::now();
     let info = solve(problem, tiling.as_deref(), params, projection, stop);
@@ -283,7 +287,7 @@ fn solve<const D: usize>(
     let materials = materials(&projection.gas, projection.air_mass);
     let system =
         System { blocks: problem.blocks, live: outside, link, ground, ground_area, shared, materials };
-    let bodies = tiling.map(|tiling| tiling.bodies(WHOLE));
+    let bodies = tiling.map(|tiling| tiling.bodies(WHOLE, &projection.known));
     projection.solver.solve(&system, bodies.as_ref(), rhs, q, shared_rhs, shared_q, params, stop)
 }
 

@@ -50,16 +50,17 @@ impl<const D: usize> Tiling<D> {
         });
     }
 
-    /// Corrects a right-hand side that was computed from rounded velocities at the tiles' surfaces to what the fields say.
-    pub fn refine(&self, blocks: &Blocks<D>, velocity: &[Field<f32>; D], rhs: &mut Field<f64>) {
+    /// Corrects a right-hand side that was computed from rounded velocities at the tiles' surfaces, as
+    /// [`Self::write_surfaces`] left them, to what the fields say.
+    pub fn refine(&self, rhs: &mut Field<f64>) {
         let out = Scatter::new(rhs.as_mut_slice());
         // A cell may lie beside several tiles, but has one face in each direction.
         for (axis, ahead) in (0..D).flat_map(|axis| [(axis, false), (axis, true)]) {
             self.tiles.par_iter().zip(&self.bodies).for_each(|(tile, body)| {
                 let faces = &self.faces[body.faces[axis] as usize..body.faces[axis + 1] as usize];
                 for face in faces.iter().filter(|face| face.ahead == ahead) {
-                    let rounded = f64::from(velocity[axis][place_of(blocks, face, axis)]);
-                    let error = rounded - exact_at::<D>(tile, axis, face);
+                    let exact = exact_at::<D>(tile, axis, face);
+                    let error = f64::from(exact as f32) - exact;
                     // SAFETY: no other face in this direction has this cell.
                     unsafe { *out.at(face.cell as usize) += if ahead { error } else { -error } };
                 }

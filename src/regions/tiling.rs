@@ -8,6 +8,7 @@ use crate::geometry::{Boundary, Label};
 use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, CellSet, Field, Slots};
 use crate::linear::{Bodies, Body, BodyFace, Moments};
+use crate::math::Side;
 
 use super::bands::Bands;
 use super::boxes::{TileSize, boxes};
@@ -203,8 +204,24 @@ impl<const D: usize> Tiling<D> {
     }
 
     /// The tiles as bodies; `whole` is a whole link of the liquid around them.
-    pub fn bodies(&self, whole: f32) -> Bodies<'_> {
-        Bodies { list: &self.bodies, faces: &self.faces, whole }
+    /// The cells around them are `known` as far as [`Self::left_in`] told.
+    pub fn bodies<'a>(&'a self, whole: f32, known: &'a Field<Option<Bits>>) -> Bodies<'a> {
+        Bodies { list: &self.bodies, faces: &self.faces, whole, known }
+    }
+
+    /// Cells that tiles leave of a block, and that touch others that they leave, in or beside it. That makes them unknowns
+    /// if all these cells are of one fluid.
+    pub fn left_in(&self, blocks: &Blocks<D>, slot: usize) -> Bits {
+        let all = masks::all(D);
+        let outside = |slot: usize| -> Bits { std::array::from_fn(|w| all[w] & !self.inside[slot][w]) };
+        let (here, mut touching) = (outside(slot), masks::NONE);
+        for axis in 0..D {
+            for (high, side) in [(false, Side::Low), (true, Side::High)] {
+                let beyond = outside(blocks.beside(slot, axis, side) as usize);
+                touching = masks::or(&touching, &masks::beside::<D>(&here, axis, high, &beyond));
+            }
+        }
+        masks::and(&here, &touching)
     }
 
     /// How many cells lie in tiles.

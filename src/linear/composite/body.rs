@@ -1,5 +1,8 @@
 //! Bodies as a solve sees them.
 
+use crate::grid::Field;
+use crate::grid::masks::Bits;
+
 /// One number per axis and affine basis function (1, x, y, z): the forces on a body, or its velocity field. In 2D the last
 /// axis and the last function are unused.
 pub type Moments = [[f64; 4]; 3];
@@ -158,6 +161,15 @@ pub struct Bodies<'a> {
     pub faces: &'a [BodyFace],
     /// A whole link of the network around them, if that is of one material.
     pub whole: f32,
+    /// Per slot: the unknowns of blocks in which all links are whole and nothing else holds a cell, where they are known.
+    pub known: &'a Field<Option<Bits>>,
+}
+
+impl Bodies<'_> {
+    /// See [`Bodies::known`].
+    pub(super) fn known(&self, slot: usize) -> Option<Bits> {
+        self.known[slot]
+    }
 }
 
 #[cfg(test)]

@@ -61,10 +61,11 @@ pub(super) fn read<const D: usize>(
         .with_min_len(16)
         .map(|block| {
             let ties = ties_in(block);
-            let is_usual = ties.is_empty()
-                && !level.stencil.has_partial_links(block)
-                && source.ground(block).iter().all(|&ground| ground == 0.0)
-                && source.material(block).is_none_or(|second| !second.contains(&true));
+            let is_usual = level.stencil.is_known(block)
+                || ties.is_empty()
+                    && !level.stencil.has_partial_links(block)
+                    && source.ground(block).iter().all(|&ground| ground == 0.0)
+                    && source.material(block).is_none_or(|second| !second.contains(&true));
             if is_usual {
                 return Kind::Usual(key_of(level, block));
             }
