@@ -29,6 +29,14 @@ pub(super) struct Rows<'r, 'f, const D: usize> {
     pub corrects: bool,
 }
 
+impl<const D: usize> Rows<'_, '_, D> {
+    /// All about a cell.
+    fn of(&self, local: usize) -> ([f32; D], [f32; 2], f64) {
+        let links = std::array::from_fn(|axis| self.link[axis][local]);
+        (links, [self.ground[local], self.area[local]], self.rhs[local])
+    }
+}
+
 /// A block with surfaces or walls, in it or next to it.
 pub(super) fn assemble_block<const D: usize>(
     problem: &Problem<'_, D>,
@@ -72,6 +80,17 @@ pub(super) fn assemble_block<const D: usize>(
         let at = place_of_row::<D>(row);
         for x in masks::each_in(u64::from(!plain)).filter(|x| parts[at + x].is_own()) {
             near.assemble_cell(problem, slot, at + x, row * SIDE + x, rows);
+        }
+        if cfg!(debug_assertions) {
+            for x in masks::each_in(u64::from(plain)) {
+                let (local, found) = (row * SIDE + x, rows.of(row * SIDE + x));
+                near.assemble_cell(problem, slot, at + x, local, rows);
+                assert_eq!(
+                    found,
+                    rows.of(local),
+                    "eight cells together and one by one, slot {slot} cell {local}"
+                );
+            }
         }
     }
     expand(problem, slot, |row| row_from(parts, place_of_row::<D>(row)), rows);
