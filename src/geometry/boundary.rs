@@ -1,8 +1,8 @@
 //! Obstacles and domain walls as the grid sees them: signed distances at cell corners and the open share of
 //! every face.
 
-use crate::grid::{Blocks, Field, SIDE, Slots, block_cells, for_each_block};
-use crate::math::{Real, Vector, power, unflatten};
+use crate::grid::{Blocks, Field, SIDE, Slots, across, block_cells, for_each_block};
+use crate::math::{Real, Side, Vector, power, unflatten};
 
 use super::Solid;
 use super::fraction::{corner_mean, positive_segment, positive_square, snap};
@@ -153,15 +153,9 @@ impl<const D: usize> Boundary<D> {
     /// Whether a cell's low or high face across an axis is open, if only in part.
     #[inline]
     pub fn is_open(&self, blocks: &Blocks<D>, slot: usize, cell: usize, axis: usize, high: bool) -> bool {
-        let stride = power(SIDE, axis);
-        let last = cell / stride % SIDE == SIDE - 1;
-        let (slot, face) = match (high, last) {
-            (false, _) => (slot, cell),
-            (true, false) => (slot, cell + stride),
-            (true, true) => {
-                (blocks.beside(slot, axis, crate::math::Side::High) as usize, cell - (SIDE - 1) * stride)
-            }
-        };
+        // A face is stored with the cell on its high side.
+        let (face, is_beyond) = if high { across(cell, axis, true) } else { (cell, false) };
+        let slot = if is_beyond { blocks.beside(slot, axis, Side::High) as usize } else { slot };
         slot != crate::grid::VOID as usize
             && self.bits(slot).passable[axis][face / 64] >> (face % 64) & 1 == 1
     }

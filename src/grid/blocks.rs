@@ -234,6 +234,18 @@ impl<const D: usize> Blocks<D> {
     }
 }
 
+/// The cell beside one of a block, on the low or high side along an axis: its place, and whether that is in the next block.
+#[inline(always)]
+pub fn across(cell: usize, axis: usize, high: bool) -> (usize, bool) {
+    let (stride, last) = (power(SIDE, axis), SIDE - 1);
+    match (high, cell / stride % SIDE) {
+        (false, 0) => (cell + last * stride, true),
+        (false, _) => (cell - stride, false),
+        (true, at) if at == last => (cell - last * stride, true),
+        (true, _) => (cell + stride, false),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,7 +19,7 @@ pub mod masks;
 mod scatter;
 mod sweep;
 
-pub use blocks::{Activation, Blocks, VOID};
+pub use blocks::{Activation, Blocks, VOID, across};
 pub use cells::CellSet;
 pub use chunks::{CHUNKS, for_each_block_collecting};
 pub use extent::Grid;

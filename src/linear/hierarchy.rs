@@ -100,7 +100,7 @@ impl<const D: usize> Hierarchy<D> {
         let source = Finest(system);
         let found = self.read(system, &source, whole);
         let live = system.live.as_slice();
-        let known = |block: usize| known(live[block - 1] as usize).filter(|_| whole == Some(found));
+        let known = |block: usize| known(live[block - 1] as usize).filter(|_| whole.is_some());
         let Level { topology, stencil, explicit, .. } = &mut self.levels[0];
         stencil.survey(topology, &source, explicit, found, known);
         self.levels[0].take_stock();

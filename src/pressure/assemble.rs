@@ -91,8 +91,7 @@ fn leave_out<const D: usize>(
     for (axis, link) in link.iter_mut().enumerate() {
         let below = blocks.beside(slot, axis, Side::Low) as usize;
         let beside = masks::beside::<D>(inside, axis, false, tiles.inside(below));
-        let cut = std::array::from_fn(|word| inside[word] | beside[word]);
-        clear_cells(&cut, link);
+        clear_cells(&masks::or(inside, &beside), link);
     }
     clear_cells(inside, rhs);
 }

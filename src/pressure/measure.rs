@@ -4,7 +4,7 @@ use crate::geometry::{Label, Nearness};
 use crate::grid::{Field, SIDE, block_cells, load_halo, sum_over_blocks};
 use crate::math::{Real, unflatten};
 
-use super::phases::{HALO, MOST, Part};
+use super::phases::{HALO, MOST, Part, place_of_row};
 use super::{Problem, Projection};
 
 /// Largest and root-mean-square net outflow of the liquid cells, beyond what the volume correction asked for, per cell
@@ -31,7 +31,7 @@ pub fn divergence<const D: usize>(
             load_halo(blocks, &velocity[axis], slot, HALO, &mut faces);
             if is_clear {
                 for (row, outflow) in outflow[..block_cells(D)].chunks_exact_mut(SIDE).enumerate() {
-                    let low = HALO.index(unflatten::<D>(row * SIDE, SIDE).map(|c| c as i32));
+                    let low = place_of_row::<D>(row);
                     let high = low + HALO.stride(axis);
                     let pairs = faces[low..low + SIDE].iter().zip(&faces[high..high + SIDE]);
                     for (outflow, (low, high)) in outflow.iter_mut().zip(pairs) {

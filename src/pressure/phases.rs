@@ -7,13 +7,19 @@
 
 use crate::geometry::{Label, Nearness};
 use crate::grid::{Blocks, Field, Halo, SIDE, for_each_block, halo_cells, load_halo};
-use crate::math::{power, unflatten};
+use crate::math::unflatten;
 
 use super::{Problem, Projection, Roles};
 
 /// A block with one cell around it: what its rows and faces depend on.
 pub(super) const HALO: Halo = Halo::new(1);
 pub(super) const MOST: usize = halo_cells(HALO, 3);
+
+/// Where a row of a block begins in its [`HALO`].
+#[inline(always)]
+pub(super) fn place_of_row<const D: usize>(row: usize) -> usize {
+    HALO.index(unflatten::<D>(row * SIDE, SIDE).map(|c| c as i32))
+}
 
 /// What a cell is to the projection. Numbered like labels, so that turning many of those into parts is a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +120,7 @@ pub(super) fn cast<const D: usize>(
 /// Whether there is anything but liquid and walls among the cells of a block and those around it.
 #[inline]
 pub(super) fn has_surface<const D: usize>(parts: &[Part; MOST]) -> bool {
-    let cells = parts[..power(HALO.side, D)].iter();
+    let cells = parts[..halo_cells(HALO, D)].iter();
     cells.fold(false, |any, part| any | matches!(part, Part::Air | Part::Gas))
 }
 
@@ -139,7 +145,7 @@ pub(super) fn midst<const D: usize>(
         return Midst::One(part);
     }
     let parts = cast(problem, label, gas, slot);
-    let is_one = || parts[..power(HALO.side, D)].iter().all(|&part| part == parts[0]);
+    let is_one = || parts[..halo_cells(HALO, D)].iter().all(|&part| part == parts[0]);
     match problem.boundary.nearness(slot) == Nearness::Clear && parts[0].is_own() && is_one() {
         true => Midst::One(parts[0]),
         false => Midst::Mixed(parts),

@@ -3,12 +3,12 @@
 use multiversion::multiversion;
 
 use crate::geometry::Nearness;
-use crate::grid::{Blocks, Field, SIDE, block_cells, halo_cells, load_halo, masks};
+use crate::grid::{Blocks, Field, SIDE, across, block_cells, halo_cells, load_halo, masks};
 use crate::linear::SharedLink;
 use crate::math::{Real, Side, power, unflatten};
 
 use super::Problem;
-use super::phases::{HALO, MOST, Masses, Part, has_surface};
+use super::phases::{HALO, MOST, Masses, Part, has_surface, place_of_row};
 
 /// What one chunk of blocks contributes to the bubbles' rows.
 #[derive(Clone, Debug, Default)]
@@ -96,12 +96,6 @@ pub(super) fn assemble_block<const D: usize>(
     expand(problem, slot, |row| row_from(parts, place_of_row::<D>(row)), rows);
 }
 
-/// Where a row of a block begins in its [`HALO`].
-#[inline(always)]
-fn place_of_row<const D: usize>(row: usize) -> usize {
-    HALO.index(unflatten::<D>(row * SIDE, SIDE).map(|c| c as i32))
-}
-
 /// Values on the faces across an axis: of a block, and of the next one along it.
 #[derive(Clone, Copy)]
 struct Faces<'a> {
@@ -124,12 +118,8 @@ impl<'a> Faces<'a> {
     /// Those on both sides of a cell.
     #[inline(always)]
     fn around_cell(&self, axis: usize, local: usize) -> [f32; 2] {
-        let stride = power(SIDE, axis);
-        let high = match local / stride % SIDE == SIDE - 1 {
-            true => self.beyond[local - (SIDE - 1) * stride],
-            false => self.here[local + stride],
-        };
-        [self.here[local], high]
+        let (high, is_beyond) = across(local, axis, true);
+        [self.here[local], if is_beyond { self.beyond[high] } else { self.here[high] }]
     }
 }
 

@@ -3,10 +3,10 @@
 use crate::geometry::Nearness;
 use crate::grid::{Field, SIDE, for_each_block, load_halo, masks};
 use crate::liquid::{FaceMask, mask_parts};
-use crate::math::{Side, unflatten};
+use crate::math::Side;
 use crate::regions::Tiling;
 
-use super::phases::{HALO, MOST, Masses, Midst, Part, has_surface, midst};
+use super::phases::{HALO, MOST, Masses, Midst, Part, has_surface, midst, place_of_row};
 use super::rows::{row_at, row_below};
 use super::{Problem, Projection};
 
@@ -82,7 +82,7 @@ fn update_block<const D: usize>(
         let open = problem.boundary.open[axis].block(slot);
         let rows = faces.as_chunks_mut::<SIDE>().0.iter_mut().zip(valid);
         for (row, ((faces, valid), open)) in rows.zip(open.as_chunks::<SIDE>().0).enumerate() {
-            let at = HALO.index(unflatten::<D>(row * SIDE, SIDE).map(|c| c as i32));
+            let at = place_of_row::<D>(row);
             let low = at - stride;
             let (here, below) = (&parts[at..at + SIDE], &parts[low..low + SIDE]);
             let (high, low_q) = (&q[at..at + SIDE], &q[low..low + SIDE]);

@@ -153,10 +153,10 @@ impl Band {
             for axis in 0..D {
                 for (high, side) in [(false, Side::Low), (true, Side::High)] {
                     let touching = masks::beside::<D>(here, axis, high, &before[beside(axis, side)]);
-                    (0..masks::words(D)).for_each(|word| grown[word] |= touching[word]);
+                    *grown = masks::or(grown, &touching);
                 }
             }
-            (0..masks::words(D)).for_each(|word| grown[word] &= own[word]);
+            *grown = masks::and(grown, own);
             *has_any = *grown != masks::NONE;
         });
         std::mem::swap(&mut self.cells, &mut self.next);

@@ -4,9 +4,9 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 
 use crate::grid::masks::{self, Bits};
-use crate::grid::{Blocks, Field, SIDE, Scatter, block_cells};
+use crate::grid::{Blocks, Field, SIDE, Scatter, across, block_cells};
 use crate::linear::BodyFace;
-use crate::math::{Side, power, unflatten};
+use crate::math::{Side, unflatten};
 
 use super::shape::Piece;
 use super::tiling::{Tile, Tiling};
@@ -285,14 +285,10 @@ fn place_of<const D: usize>(blocks: &Blocks<D>, face: &BodyFace, axis: usize) ->
     if !face.ahead {
         return cell;
     }
-    let (stride, cells) = (power(SIDE, axis), block_cells(D));
-    let (slot, local) = (cell / cells, cell % cells);
-    match local / stride % SIDE {
-        last if last == SIDE - 1 => {
-            blocks.beside(slot, axis, Side::High) as usize * cells + local - (SIDE - 1) * stride
-        }
-        _ => cell + stride,
-    }
+    let cells = block_cells(D);
+    let (slot, (local, is_beyond)) = (cell / cells, across(cell % cells, axis, true));
+    let slot = if is_beyond { blocks.beside(slot, axis, Side::High) as usize } else { slot };
+    slot * cells + local
 }
 
 /// The velocity field as statistics and pictures want it.

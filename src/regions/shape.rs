@@ -1,9 +1,9 @@
 //! What follows from the shape of a body alone: its faces, its mass, and how it answers forces.
 
 use crate::grid::masks::{self, Bits};
-use crate::grid::{Blocks, SIDE, block_cells};
+use crate::grid::{Blocks, SIDE, across, block_cells};
 use crate::linear::{BodyFace, Response};
-use crate::math::{Side, power, unflatten};
+use crate::math::{Side, unflatten};
 
 /// The cells of a body in one block.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ static SUMS: [[u8; 3]; 256] = {
 
 /// Sums over some cells of a block: of products of (1, x, y, z), their places in the block.
 #[derive(Clone, Copy, Default)]
-struct Moments {
+struct CellSums {
     count: u32,
     first: [u32; 3],
     squares: [u32; 3],
@@ -56,11 +56,11 @@ struct Moments {
     mixed: [u32; 3],
 }
 
-impl Moments {
+impl CellSums {
     fn of<const D: usize>(cells: &Bits) -> Self {
-        let mut all = Moments::default();
+        let mut all = CellSums::default();
         for (z, &word) in cells.iter().enumerate().take(masks::words(D)).filter(|(_, word)| **word != 0) {
-            let mut layer = Moments::default();
+            let mut layer = CellSums::default();
             for (y, bits) in word.to_le_bytes().into_iter().enumerate() {
                 let ([count, sum, squares], y) = (SUMS[bits as usize].map(u32::from), y as u32);
                 layer.count += count;
@@ -140,7 +140,7 @@ impl<const D: usize> Around<'_, D> {
     pub fn count(&self) -> Faces {
         let mut faces = Faces::default();
         for piece in self.pieces {
-            let (slot, cells) = (piece.slot as usize, Moments::of::<D>(&piece.bits));
+            let (slot, cells) = (piece.slot as usize, CellSums::of::<D>(&piece.bits));
             for axis in 0..D {
                 let mut first = self.offset(slot, axis, 0).map(|t| 0.5 * t as f64);
                 cells.include::<D>(&mut faces.all[axis], first);
@@ -148,7 +148,7 @@ impl<const D: usize> Around<'_, D> {
                     let next = self.blocks.beside(slot, axis, side);
                     let inner = masks::beside::<D>(&piece.bits, axis, high, &self.bits(next));
                     let ends: Bits = std::array::from_fn(|word| piece.bits[word] & !inner[word]);
-                    let surface = Moments::of::<D>(&ends);
+                    let surface = CellSums::of::<D>(&ends);
                     if high {
                         // Low faces were counted with their cells.
                         first[axis] += 1.0;
@@ -158,7 +158,8 @@ impl<const D: usize> Around<'_, D> {
                     for (row, bits, mut twice) in self.rows(slot, axis, &ends) {
                         twice[axis] += 2 * i32::from(high);
                         for x in masks::each_in(u64::from(bits)) {
-                            let (owner, cell) = beyond::<D>(piece.slot, next, row * SIDE + x, axis, high);
+                            let (cell, is_beyond) = across(row * SIDE + x, axis, high);
+                            let owner = if is_beyond { next } else { piece.slot };
                             faces.list[axis].push(face::<D>(owner, cell, along(twice, x), !high));
                         }
                     }
@@ -166,18 +167,6 @@ impl<const D: usize> Around<'_, D> {
             }
         }
         faces
-    }
-}
-
-/// The cell beside one of a block on the low or high side along an axis: in the block itself, or in the next one.
-#[inline(always)]
-fn beyond<const D: usize>(slot: u32, next: u32, local: usize, axis: usize, high: bool) -> (u32, usize) {
-    let (stride, last) = (power(SIDE, axis), SIDE - 1);
-    match (high, local / stride % SIDE) {
-        (false, 0) => (next, local + last * stride),
-        (false, _) => (slot, local - stride),
-        (true, at) if at == last => (next, local - last * stride),
-        (true, _) => (slot, local + stride),
     }
 }
 
@@ -210,7 +199,7 @@ mod tests {
     use super::*;
     use crate::math::hash_unit;
 
-    fn moments_are_sums_over_cells<const D: usize>() {
+    fn cell_sums_add_up_cells<const D: usize>() {
         let offset = std::array::from_fn(|k| if k < D { 2.5 - 7.0 * k as f64 } else { 0.0 });
         for share in [0.1, 0.5, 1.1] {
             let mut cells = masks::NONE;
@@ -219,7 +208,7 @@ mod tests {
                 cells[cell / 64] |= u64::from(is_in) << (cell % 64);
             }
             let (mut found, mut expected) = ([[0.0; 4]; 4], [[0.0; 4]; 4]);
-            Moments::of::<D>(&cells).include::<D>(&mut found, offset);
+            CellSums::of::<D>(&cells).include::<D>(&mut found, offset);
             for cell in masks::each(&cells) {
                 let at = unflatten::<D>(cell, SIDE);
                 let place: [f64; 4] = std::array::from_fn(|k| match k {
@@ -237,12 +226,12 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_sums_over_cells_2d() {
-        moments_are_sums_over_cells::<2>();
+    fn cell_sums_add_up_cells_2d() {
+        cell_sums_add_up_cells::<2>();
     }
 
     #[test]
-    fn moments_are_sums_over_cells_3d() {
-        moments_are_sums_over_cells::<3>();
+    fn cell_sums_add_up_cells_3d() {
+        cell_sums_add_up_cells::<3>();
     }
 }

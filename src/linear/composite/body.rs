@@ -165,13 +165,6 @@ pub struct Bodies<'a> {
     pub known: &'a Field<Option<Bits>>,
 }
 
-impl Bodies<'_> {
-    /// See [`Bodies::known`].
-    pub(super) fn known(&self, slot: usize) -> Option<Bits> {
-        self.known[slot]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

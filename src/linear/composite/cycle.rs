@@ -49,7 +49,7 @@ impl<const D: usize> Levels<D> {
         self.list.clear();
         self.list.extend_from_slice(bodies.list);
         let whole = system.materials.is_none().then_some(bodies.whole);
-        self.outside.survey(system, whole, |slot| bodies.known(slot));
+        self.outside.survey(system, whole, |slot| bodies.known[slot]);
         self.reserve(1);
         finest::read(&mut self.nets[0], system, self.outside.finest(), self.outside.block_of());
         self.surfaces[0].read(bodies, self.outside.block_of(), &self.nets[0]);

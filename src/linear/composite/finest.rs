@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use crate::grid::{block_cells, masks};
-use crate::math::power;
+use crate::grid::{across, block_cells, masks};
 
 use super::super::level::Level;
 use super::super::source::{Finest, Source};
@@ -131,17 +130,6 @@ fn key_of<const D: usize>(level: &Level<D>, block: usize) -> Key {
     (here, sides)
 }
 
-/// The cell across a side: in the same block, or in the one beyond.
-fn across<const D: usize>(cell: usize, axis: usize, high: bool) -> (usize, bool) {
-    let stride = power(8, axis);
-    match (cell / stride % 8, high) {
-        (7, true) => (cell - 7 * stride, true),
-        (0, false) => (cell + 7 * stride, true),
-        (_, true) => (cell + stride, false),
-        (_, false) => (cell - stride, false),
-    }
-}
-
 /// A pattern of some cells; `link(cell, axis, high)` is their link to the neighbour there, `traits(cell)` the rest.
 fn pattern_of<const D: usize>(
     cells: &masks::Bits,
@@ -164,7 +152,7 @@ fn pattern_of<const D: usize>(
                 let g = link(cell, axis, high);
                 if g > 0.0 {
                     let direction = 2 * axis + high as usize;
-                    match across::<D>(cell, axis, high) {
+                    match across(cell, axis, high) {
                         (other, false) => {
                             draft.link_here(colour, node, Some(direction), index[other] as usize, g);
                         }
@@ -230,7 +218,7 @@ fn own_pattern<const D: usize>(
     let beside = level.topology.beside(block);
     let links: [[&[f32]; 2]; D] =
         std::array::from_fn(|axis| [source.link(axis, block), source.link(axis, beside[axis][1] as usize)]);
-    let link = |cell: usize, axis: usize, high: bool| match across::<D>(cell, axis, high) {
+    let link = |cell: usize, axis: usize, high: bool| match across(cell, axis, high) {
         _ if !high => links[axis][0][cell],
         (other, is_beyond) => links[axis][is_beyond as usize][other],
     };
