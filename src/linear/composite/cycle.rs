@@ -119,12 +119,12 @@ impl<const D: usize> Levels<D> {
         &self.surfaces[0]
     }
 
-    /// Sets the finest `x` from the finest `b`.
-    pub fn cycle(&mut self, sweeps: usize) {
+    /// Sets the finest `x` from the finest `b`, and returns `x·b`.
+    pub fn cycle(&mut self, sweeps: usize, partial: &mut Vec<f64>) -> f64 {
         for level in 0..self.depth {
             let (finer, this) = self.nets.split_at_mut(level);
             if let Some(finer) = finer.last_mut() {
-                finer.restrict(&mut this[0]);
+                finer.restrict(&self.surfaces[level - 1], &mut this[0]);
             }
             if level + 1 < self.depth {
                 let sweeps = sweeps_on(level, sweeps);
@@ -147,9 +147,13 @@ impl<const D: usize> Levels<D> {
             // Coarse nodes are fewer to ask.
             respond(coarser, &self.list, coarse);
             surfaces.follow(coarser);
-            net.heed(surfaces);
-            sweep_up(surfaces, &self.list, net, sweeps_on(level, sweeps), level > 0);
+            if level == 0 {
+                (1..sweeps).for_each(|_| net.sweep_back(surfaces));
+                return net.sweep_back_and_align(surfaces, partial);
+            }
+            sweep_up(surfaces, &self.list, net, sweeps_on(level, sweeps), true);
         }
+        self.nets[0].alignment(partial)
     }
 
     /// Components without ground, on the finest level.
@@ -183,10 +187,10 @@ fn respond<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &Net<D
     surfaces.respond::<D, Rough>(bodies, net, x);
 }
 
-/// The same, and heeds it.
-fn ask<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &mut Net<D>) {
+/// The same, and tells nodes.
+fn ask<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &Net<D>) {
     respond(surfaces, bodies, net);
-    net.heed(surfaces);
+    surfaces.tell();
 }
 
 /// Sweeps from zero, and asks what the bodies then do. They are asked for every sweep if `each`: on the finest level their
@@ -203,7 +207,7 @@ fn sweep_down<const D: usize>(
         if each {
             ask(surfaces, bodies, net);
         }
-        net.sweep(each);
+        net.sweep(each.then_some(&*surfaces));
     }
     ask(surfaces, bodies, net);
 }
@@ -220,6 +224,6 @@ fn sweep_up<const D: usize>(
         if sweep > 0 && each {
             ask(surfaces, bodies, net);
         }
-        net.sweep_back();
+        net.sweep_back(surfaces);
     }
 }

@@ -70,6 +70,8 @@ pub(super) struct Frame {
     pub centres: [Vec<[[f32; 8]; 3]>; 2],
     /// Each cell's place among those of its colour.
     pub place: Vec<u16>,
+    /// By direction, colour and row: lanes at that side of the block.
+    pub outer: [[Vec<u8>; 2]; DIRECTIONS],
     /// For the cells of each colour: the other one's cells beyond the block, side by side.
     pub beyond: [Vec<Beyond>; 2],
     /// By direction and cell: the neighbour's place, or [`THERE`] and its place in `beyond`.
@@ -97,6 +99,7 @@ impl Frame {
             coloured: [masks::NONE; 2],
             centres: [0, 1].map(|_| vec![[[0.0; 8]; 3]; cells / 16]),
             place: vec![0; cells],
+            outer: std::array::from_fn(|_| [0, 1].map(|_| vec![0; cells / 16])),
             beyond: Default::default(),
             near: vec![0; DIRECTIONS * cells],
             link: vec![0; DIRECTIONS * cells],
@@ -125,6 +128,7 @@ impl Frame {
                 frame.near[direction * cells + cell] = if is_beyond {
                     let seen = Beyond { side: direction as u8, ordinal: 0, cell: other as u16 };
                     frame.beyond[colour].push(seen);
+                    frame.outer[direction][colour][place / 8] |= 1 << (place % 8);
                     THERE | (frame.beyond[colour].len() - 1) as u16
                 } else {
                     there as u16

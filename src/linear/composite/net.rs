@@ -15,7 +15,7 @@ use super::sight::{self, Near, Plan, Sight};
 use super::surfaces::Surfaces;
 use super::ties::Ties;
 use super::visit::{
-    Block, Form, Nodes, Outlook, PerBlock, PerRow, both, clear_unused, range, visit, visit_finely,
+    Block, Form, Nodes, Outlook, PerBlock, PerRow, both, clear_unused, range, visit, visit_by,
 };
 
 /// One value per node, by colour.
@@ -49,15 +49,15 @@ pub(super) struct Net<const D: usize> {
     pub cover: Vec<u32>,
     pub x: Colours<f32>,
     pub b: Colours<f32>,
-    /// In blocks beside bodies: `b` less what bodies do, as they were last asked.
-    heeded: Colours<f32>,
+    /// Nodes that a thread takes at a time.
+    pub grain: usize,
 }
 
 /// How a pass over the nodes of a colour goes.
 #[derive(Clone, Copy, Default)]
-struct Pass {
-    /// Bodies are heeded; otherwise they stay at rest.
-    bodies: bool,
+struct Pass<'a> {
+    /// Bodies that move as they were last told; otherwise they stay at rest.
+    bodies: Option<&'a Surfaces>,
     /// Nodes of one block that are linked to each other take turns in reverse.
     backwards: bool,
     /// The nodes are all 0, whatever is stored.
@@ -182,7 +182,7 @@ impl<const D: usize> Net<D> {
             let nodes = next.nodes[colour] as usize;
             grow(&mut self.near[colour], nodes / 8);
             grow(&mut self.beyond[colour], next.beyond[colour] as usize);
-            for values in [&mut self.inverse, &mut self.b, &mut self.heeded] {
+            for values in [&mut self.inverse, &mut self.b] {
                 grow(&mut values[colour], nodes);
             }
         }
@@ -265,18 +265,6 @@ impl<const D: usize> Net<D> {
         });
     }
 
-    /// From now on bodies move as `surfaces` last found.
-    pub fn heed(&mut self, surfaces: &Surfaces) {
-        let Net { blocks, touched, b, heeded, .. } = self;
-        visit_finely(blocks, both(heeded), &|block, (red, black)| {
-            if touched[block] {
-                red.0.copy_from_slice(&b[0][range(blocks, block, 0)]);
-                black.0.copy_from_slice(&b[1][range(blocks, block, 1)]);
-                surfaces.hand_out::<f32>(block, [red.0, black.0], -1.0);
-            }
-        });
-    }
-
     /// The right-hand side of a colour's nodes in a block, less what shared nodes do, and bodies if they are heeded.
     ///
     /// Ties enter with both ends, `g (x_shared − x)`: patterns know nothing of them.
@@ -286,17 +274,23 @@ impl<const D: usize> Net<D> {
         block: usize,
         colour: usize,
         x: &[f32],
-        bodies: bool,
+        bodies: Option<&Surfaces>,
         room: &'a mut [f32],
     ) -> &'a [f32] {
         let range = self.range(block, colour);
-        let rhs = if bodies && self.touched[block] { &self.heeded } else { &self.b };
-        let rhs = &rhs[colour][range.clone()];
-        if !self.blocks[block].is_tied[colour] {
+        let rhs = &self.b[colour][range.clone()];
+        let bodies = bodies.filter(|_| self.touched[block]);
+        if bodies.is_none() && !self.blocks[block].is_tied[colour] {
             return rhs;
         }
         let room = &mut room[..rhs.len()];
         room.copy_from_slice(rhs);
+        if let Some(bodies) = bodies {
+            bodies.hand_out::<f32>(block, colour, room, -1.0);
+        }
+        if !self.blocks[block].is_tied[colour] {
+            return room;
+        }
         for tie in self.ties.of(colour, block) {
             let node = tie.node.1 as usize - range.start;
             room[node] += tie.link * (self.ties.x[tie.shared as usize] - x[node]);
@@ -311,35 +305,66 @@ impl<const D: usize> Net<D> {
     }
 
     /// One pass over the nodes of a colour.
-    fn relax(&mut self, colour: usize, Pass { bodies, backwards, from_zero }: Pass) {
-        let mut own = std::mem::take(&mut self.x[colour]);
+    fn relax(&mut self, colour: usize, pass: Pass<'_>) {
+        let mut own = self.part_with(colour);
+        let this = &*self;
+        visit_by(
+            this.grain,
+            &this.blocks,
+            Nodes(&mut own, colour),
+            &|| Desk::new(this.room),
+            &|desk, block, x| {
+                this.relax_block(desk, block, colour, x.0, pass);
+            },
+        );
+        self.x[colour] = own;
+    }
+
+    /// The same for red nodes; then finds `x·b` block by block.
+    fn relax_and_align(&mut self, pass: Pass<'_>, partial: &mut Vec<f64>) {
+        partial.clear();
+        partial.resize(self.blocks.len() - 1, 0.0);
+        let mut own = self.part_with(0);
+        let this = &*self;
+        let parts = (Nodes(&mut own, 0), PerBlock(partial));
+        visit_by(this.grain, &this.blocks, parts, &|| Desk::new(this.room), &|desk, block, (x, sum)| {
+            this.relax_block(desk, block, 0, x.0, pass);
+            sum.0[0] = this.align_block(block, [x.0, &this.x[1][this.range(block, 1)]]);
+        });
+        self.x[0] = own;
+    }
+
+    /// Takes the nodes of a colour away, to be changed, once those of the other one are ready to be looked at.
+    fn part_with(&mut self, colour: usize) -> Vec<f32> {
         let mut other = std::mem::take(&mut self.x[1 - colour]);
         self.copy_seen(colour, &mut other);
         self.x[1 - colour] = other;
-        let this = &*self;
-        visit(&this.blocks, Nodes(&mut own, colour), &|| Desk::new(this.room), &|desk, block, x| {
-            if from_zero && !this.starts_by_itself(block, colour) {
-                x.0.fill(0.0);
+        std::mem::take(&mut self.x[colour])
+    }
+
+    #[inline]
+    fn relax_block(&self, desk: &mut Desk, block: usize, colour: usize, x: &mut [f32], pass: Pass<'_>) {
+        let Pass { bodies, backwards, from_zero } = pass;
+        if from_zero && !self.starts_by_itself(block, colour) {
+            x.fill(0.0);
+        }
+        let rhs = self.rhs_of(block, colour, x, bodies, &mut desk.rhs);
+        let inverse = &self.inverse[colour][self.range(block, colour)];
+        let other = self.x[1 - colour].as_slice();
+        let Block { form, is_tied, .. } = &self.blocks[block];
+        let half = &self.pattern(block).half[colour];
+        if *form != Form::Listed {
+            let sight = self.sight(block, colour, other);
+            if is_tied[colour] || self.touched[block] && !from_zero {
+                rows::relax::<D>(x, rhs, inverse, half, &sight, self.whole);
+            } else {
+                let links = self.links(block, colour);
+                rows::relax_alone::<D>(x, rhs, inverse, links, &sight, self.whole);
             }
-            let rhs = this.rhs_of(block, colour, x.0, bodies, &mut desk.rhs);
-            let inverse = &this.inverse[colour][this.range(block, colour)];
-            let other = this.x[1 - colour].as_slice();
-            let Block { form, is_tied, .. } = &this.blocks[block];
-            let half = &this.pattern(block).half[colour];
-            if *form != Form::Listed {
-                let sight = this.sight(block, colour, other);
-                if is_tied[colour] || this.touched[block] && !from_zero {
-                    rows::relax::<D>(x.0, rhs, inverse, half, &sight, this.whole);
-                } else {
-                    let links = this.links(block, colour);
-                    rows::relax_alone::<D>(x.0, rhs, inverse, links, &sight, this.whole);
-                }
-                return;
-            }
-            desk.values.load(&other[this.range(block, 1 - colour)], this.seen(block, colour, other));
-            gather::relax(x.0, rhs, inverse, half, &mut desk.values, this.whole, backwards);
-        });
-        self.x[colour] = own;
+            return;
+        }
+        desk.values.load(&other[self.range(block, 1 - colour)], self.seen(block, colour, other));
+        gather::relax(x, rhs, inverse, half, &mut desk.values, self.whole, backwards);
     }
 
     /// Whether the first pass from zero over a colour of a block does not look at its own values.
@@ -375,7 +400,7 @@ impl<const D: usize> Net<D> {
     }
 
     /// A further sweep: shared nodes, red, black.
-    pub fn sweep(&mut self, bodies: bool) {
+    pub fn sweep(&mut self, bodies: Option<&Surfaces>) {
         self.ties.relax([&self.x[0], &self.x[1]]);
         let pass = Pass { bodies, ..Pass::default() };
         self.relax(0, pass);
@@ -383,19 +408,28 @@ impl<const D: usize> Net<D> {
     }
 
     /// [`Self::sweep`] in reverse.
-    pub fn sweep_back(&mut self) {
-        let pass = Pass { bodies: true, backwards: true, from_zero: false };
+    pub fn sweep_back(&mut self, bodies: &Surfaces) {
+        let pass = Pass { bodies: Some(bodies), backwards: true, from_zero: false };
         self.relax(1, pass);
         self.relax(0, pass);
         self.ties.relax([&self.x[0], &self.x[1]]);
     }
 
+    /// The same; returns `x·b`.
+    pub fn sweep_back_and_align(&mut self, bodies: &Surfaces, partial: &mut Vec<f64>) -> f64 {
+        let pass = Pass { bodies: Some(bodies), backwards: true, from_zero: false };
+        self.relax(1, pass);
+        self.relax_and_align(pass, partial);
+        self.ties.relax([&self.x[0], &self.x[1]]);
+        partial.iter().sum::<f64>() + self.ties.alignment()
+    }
+
     /// Residual of the nodes of a colour of a block; bodies are heeded.
     #[inline]
-    fn residual<'a>(&self, desk: &'a mut Desk, block: usize, colour: usize) -> &'a [f32] {
+    fn residual<'a>(&self, desk: &'a mut Desk, block: usize, colour: usize, bodies: &Surfaces) -> &'a [f32] {
         let half = &self.pattern(block).half[colour];
         let (x, other) = (&self.x[colour][self.range(block, colour)], self.x[1 - colour].as_slice());
-        let rhs = self.rhs_of(block, colour, x, true, &mut desk.rhs);
+        let rhs = self.rhs_of(block, colour, x, Some(bodies), &mut desk.rhs);
         let out = &mut desk.residual[..x.len()];
         if self.blocks[block].form != Form::Listed {
             let inverse = &self.inverse[colour][self.range(block, colour)];
@@ -422,16 +456,16 @@ impl<const D: usize> Net<D> {
     }
 
     /// Sets the right-hand side of the coarser level to the sums of residuals.
-    pub fn restrict(&mut self, coarse: &mut Net<D>) {
+    pub fn restrict(&mut self, bodies: &Surfaces, coarse: &mut Net<D>) {
         // Black nodes were relaxed last: what they see was copied for them, and what is seen of them was not.
         let mut black = std::mem::take(&mut self.x[1]);
         self.copy_seen(0, &mut black);
         self.x[1] = black;
         let this = &*self;
         let most = 2 * coarse.room;
-        let Net { patterns, blocks, children, b, .. } = coarse;
+        let Net { patterns, blocks, children, b, grain, .. } = coarse;
         let desk = || (Desk::new(this.room), vec![0.0f32; most], vec![[0.0f32; 8]; 2 * half_rows(D)]);
-        visit(blocks, both(b), &desk, &|(desk, sums, natural), cover, (red, black)| {
+        visit_by(*grain, blocks, both(b), &desk, &|(desk, sums, natural), cover, (red, black)| {
             let counts = [red.0.len(), black.0.len()];
             let sums = &mut sums[..counts[0] + counts[1] + 1];
             sums.fill(0.0);
@@ -440,7 +474,7 @@ impl<const D: usize> Net<D> {
             for (octant, &block) in children[cover].iter().enumerate().filter(|(_, block)| **block != 0) {
                 let block = block as usize;
                 for colour in 0..if this.is_settled(block) { 1 } else { 2 } {
-                    let residual = this.residual(desk, block, colour);
+                    let residual = this.residual(desk, block, colour, bodies);
                     if this.is_regular(block, &blocks[cover]) {
                         rows::fold(natural, &this.topology.octant(block), residual);
                     } else {
@@ -519,17 +553,22 @@ impl<const D: usize> Net<D> {
         partial.clear();
         partial.resize(self.blocks.len() - 1, 0.0);
         visit(&self.blocks, PerBlock(partial), &|| (), &|(), block, sum| {
-            for colour in 0..2 {
-                let range = self.range(block, colour);
-                sum.0[0] += gather::dot(&self.x[colour][range.clone()], &self.b[colour][range]);
-            }
+            let x = [0, 1].map(|colour| &self.x[colour][self.range(block, colour)]);
+            sum.0[0] = self.align_block(block, x);
         });
         partial.iter().sum::<f64>() + self.ties.alignment()
     }
 
+    /// The part of a block.
+    #[inline]
+    fn align_block(&self, block: usize, [red, black]: [&[f32]; 2]) -> f64 {
+        gather::dot(red, &self.b[0][self.range(block, 0)])
+            + gather::dot(black, &self.b[1][self.range(block, 1)])
+    }
+
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        let values = [&self.inverse, &self.x, &self.b, &self.heeded];
+        let values = [&self.inverse, &self.x, &self.b];
         self.topology.bytes()
             + self.patterns.iter().map(Pattern::bytes).sum::<usize>()
             + self.blocks.capacity() * size_of::<Block>()

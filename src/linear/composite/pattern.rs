@@ -329,6 +329,15 @@ impl Pattern {
         }
     }
 
+    /// Takes the values of a colour's nodes from those of all cells, for a pattern in rows; 0 where it has no node.
+    pub fn pick(&self, colour: usize, cells: &[f64], out: &mut [f64]) {
+        let Some(rows) = &self.rows else { return };
+        for (value, &cell) in out.iter_mut().zip(self.half[colour].cells.iter()) {
+            let is_node = rows.nodes[cell as usize / 64] >> (cell % 64) & 1;
+            *value = if is_node != 0 { cells[cell as usize] } else { 0.0 };
+        }
+    }
+
     /// Sets values to 0 where a colour has no node.
     pub fn clear_others(&self, colour: usize, values: &mut [f64]) {
         let Some(rows) = &self.rows else { return };

@@ -20,6 +20,8 @@ pub(super) struct Rows {
     pub nodes: masks::Bits,
     /// Those that have a link in each direction.
     pub linked: [masks::Bits; DIRECTIONS],
+    /// By direction and colour: rows with links beyond that side of the block, as bits.
+    pub outward: [[u32; 2]; DIRECTIONS],
     /// If not all rows are kept.
     pub few: Option<Few>,
 }
@@ -50,11 +52,6 @@ impl Rows {
         let all = if self.few.is_some() { 0 } else { self.frame.cells[0].len() / 8 };
         let few = self.few.iter().flat_map(|few| &few.kept).map(|&row| row as usize);
         (0..all).chain(few)
-    }
-
-    /// The same by bits.
-    pub fn kept_mask(&self) -> u32 {
-        self.kept().fold(0, |rows, row| rows | 1 << row)
     }
 
     /// A row's number among those kept, if it is.
@@ -169,7 +166,9 @@ pub(super) fn pattern_in_rows<const D: usize>(
 ) -> Option<Pattern> {
     let &Content { nodes, linked, whole, special } = content;
     let frame = frame::<D>(choice.turn);
-    let rows = Box::new(Rows { frame, nodes: *nodes, linked: *linked, few: choice.rows.map(Few::new) });
+    let few = choice.rows.map(Few::new);
+    let mut rows = Box::new(Rows { frame, nodes: *nodes, linked: *linked, outward: Default::default(), few });
+    let mut outward = rows.outward;
     let turned = |bits: &masks::Bits| Turned::<D>::new(bits, choice.turn);
     let (turned_nodes, turned_links) = (turned(nodes), linked.each_ref().map(turned));
     let mut pattern = Pattern::default();
@@ -201,6 +200,8 @@ pub(super) fn pattern_in_rows<const D: usize>(
         for (at, (row, sums)) in rows.kept().zip(rows_mut(&mut half.diagonal)).enumerate() {
             for (direction, linked) in turned_links.iter().enumerate().take(2 * D) {
                 let lanes = linked.lanes(row, colour);
+                let looks_out = lanes & frame.outer[direction][colour][row] != 0;
+                outward[direction][colour] |= u32::from(looks_out) << row;
                 let Some(link) = &link else {
                     for (lane, sum) in sums.iter_mut().enumerate() {
                         *sum += f64::from(whole) * f64::from(lanes >> lane & 1);
@@ -226,6 +227,7 @@ pub(super) fn pattern_in_rows<const D: usize>(
         }
         half.find_inverse();
     }
+    rows.outward = outward;
     pattern.rows = Some(rows);
     Some(pattern)
 }

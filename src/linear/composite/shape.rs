@@ -36,7 +36,7 @@ enum Table {
 
 /// The nodes of one colour.
 #[derive(Clone, Debug)]
-struct Half {
+pub(super) struct Half {
     eights: Vec<Eight>,
     table: Table,
 }
@@ -99,9 +99,9 @@ impl Shape {
         })
     }
 
-    /// Adds to each node its weights times `sum`.
-    pub fn hand_out<A: Lane>(&self, sum: [f64; 4], out: &mut [&mut [A]; 2]) {
-        A::hand_out(self, sum.map(A::from_wide), out);
+    /// Adds to each node of a colour its weights times `sum`.
+    pub fn hand_out<A: Lane>(&self, colour: usize, sum: [f64; 4], out: &mut [A]) {
+        A::hand_out(&self.0[colour], sum.map(A::from_wide), out);
     }
 
     /// Bytes held.
@@ -271,7 +271,7 @@ pressure!(Exact, f64, f64, add_up_exactly);
 /// A number that a node's part is given in.
 pub(super) trait Lane: Copy {
     fn from_wide(value: f64) -> Self;
-    fn hand_out(shape: &Shape, sum: [Self; 4], out: &mut [&mut [Self]; 2]);
+    fn hand_out(half: &Half, sum: [Self; 4], out: &mut [Self]);
 }
 
 macro_rules! lane {
@@ -280,10 +280,8 @@ macro_rules! lane {
             fn from_wide(value: f64) -> $number {
                 value as $number
             }
-            fn hand_out(shape: &Shape, sum: [$number; 4], out: &mut [&mut [$number]; 2]) {
-                for (half, out) in shape.0.iter().zip(out) {
-                    $hand_out(half, sum, out);
-                }
+            fn hand_out(half: &Half, sum: [$number; 4], out: &mut [$number]) {
+                $hand_out(half, sum, out);
             }
         }
     };

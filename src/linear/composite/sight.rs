@@ -7,7 +7,7 @@
 
 use rayon::prelude::*;
 
-use super::super::layout::{Row, half_rows, plane_rows};
+use super::super::layout::{Row, plane_rows};
 use super::super::topology::Topology;
 use super::frame::THERE;
 use super::pattern::Pattern;
@@ -70,16 +70,18 @@ impl<const D: usize> Plan<'_, D> {
         let Some(rows) = &pattern.rows else {
             return [0, 1].map(|colour| pattern.half[colour].beyond.len());
         };
-        let mut count = 0;
-        for role in 1..D {
+        let mut counts = [0; 2];
+        for &axis in &rows.frame.turn[1..] {
             for high in 0..2 {
-                let other = self.topology.beside(block)[rows.frame.turn[role]][high] as usize;
+                let other = self.topology.beside(block)[axis][high] as usize;
                 if let Some(Err(_)) = self.beside(rows, other) {
-                    count += 8 * (rows.kept_mask() & at_side::<D>(role, high)).count_ones() as usize;
+                    for (count, rows) in counts.iter_mut().zip(rows.outward[2 * axis + high]) {
+                        *count += 8 * rows.count_ones() as usize;
+                    }
                 }
             }
         }
-        [count; 2]
+        counts
     }
 
     /// Finds what the rows of a colour of a block see, and which places are to be copied for them.
@@ -113,12 +115,15 @@ impl<const D: usize> Plan<'_, D> {
             rows.kept().zip(near.iter_mut()).zip(pattern.half[colour].cells.as_chunks::<8>().0)
         {
             let (m, y) = (row / plane, row % plane);
-            let mut side = |role: usize, high: usize, row: usize| {
+            let mut side = |role: usize, high: usize, there: usize| {
                 let axis = frame.turn[role];
+                if rows.outward[2 * axis + high][colour] >> row & 1 == 0 {
+                    return zero / 8;
+                }
                 let block = beside[axis][high] as usize;
                 match self.beside(rows, block) {
                     None => zero / 8,
-                    Some(Ok(there)) => row_of(block, there, row),
+                    Some(Ok(rows)) => row_of(block, rows, there),
                     Some(Err(there)) => {
                         let out = &mut beyond[8 * copies..8 * copies + 8];
                         for (out, &cell) in out.iter_mut().zip(cells) {
@@ -153,16 +158,6 @@ impl<const D: usize> Plan<'_, D> {
             *near = Near { rows: [even, odd, south, north], ends: [end(0), end(1)] };
         }
     }
-}
-
-/// Rows at the low or high end of the axis across rows, or of that of pairs.
-fn at_side<const D: usize>(role: usize, high: usize) -> u32 {
-    let plane = plane_rows(D);
-    let is_there = |row: &usize| match role {
-        role if role == D - 1 => row / plane == 3 * high,
-        _ => row % plane == 7 * high,
-    };
-    (0..half_rows(D)).filter(is_there).fold(0, |rows, row| rows | 1 << row)
 }
 
 impl<'a, T> Sight<'a, T> {

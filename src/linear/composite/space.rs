@@ -140,13 +140,17 @@ fn gather<const D: usize>(
         size.0[0] = Size::default();
         let pattern = net.pattern(block);
         for (colour, out) in [red.0, black.0].into_iter().enumerate() {
-            if net.blocks[block].form == Form::AllRows {
-                rows::split::<D>(out, values, colour);
-            } else {
-                let cells = pattern.half[colour].cells.iter();
-                out.iter_mut().zip(cells).for_each(|(out, &cell)| *out = values[cell as usize]);
+            match net.blocks[block].form {
+                Form::AllRows => {
+                    rows::split::<D>(out, values, colour);
+                    pattern.clear_others(colour, out);
+                }
+                Form::SomeRows => pattern.pick(colour, values, out),
+                Form::Listed => {
+                    let cells = pattern.half[colour].cells.iter();
+                    out.iter_mut().zip(cells).for_each(|(out, &cell)| *out = values[cell as usize]);
+                }
             }
-            pattern.clear_others(colour, out);
             size.0[0].include_all(out);
         }
     });
@@ -215,6 +219,7 @@ impl<const D: usize> Space<D> for Composite<D> {
     fn subtract_product(&mut self, scale: f64) -> Size {
         let (net, surfaces, bodies) = self.levels.finest_with_surfaces();
         surfaces.respond::<D, Exact>(bodies, net, [&self.x[0], &self.x[1]]);
+        surfaces.tell();
         let Shared { x, q, .. } = &mut self.shared;
         self.levels.finest().copy_all_seen(&mut self.x);
         multiply(&self.levels, (&self.x, x), (&mut self.q, q), &mut self.partial);
@@ -225,8 +230,7 @@ impl<const D: usize> Space<D> for Composite<D> {
         if kind != PreconditionerKind::Multigrid {
             return self.levels.finest_mut().divide_by_diagonal(&mut self.partial);
         }
-        self.levels.cycle(sweeps.max(1));
-        self.levels.finest().alignment(&mut self.partial)
+        self.levels.cycle(sweeps.max(1), &mut self.partial)
     }
 
     fn redirect(&mut self, beta: f64) {
@@ -244,6 +248,7 @@ impl<const D: usize> Space<D> for Composite<D> {
     fn energy(&mut self) -> f64 {
         let (net, surfaces, bodies) = self.levels.finest_with_surfaces();
         surfaces.respond::<D, Widened>(bodies, net, [&self.p[0], &self.p[1]]);
+        surfaces.tell();
         let Shared { p, q, .. } = &mut self.shared;
         self.levels.finest().copy_all_seen(&mut self.p);
         multiply(&self.levels, (&self.p, p), (&mut self.q, q), &mut self.partial);
@@ -384,9 +389,9 @@ fn multiply<T: Factor, const D: usize>(
                 gather::product(q, here, half, values, whole);
             }
         }
-        surfaces.hand_out::<f64>(block, q.each_mut().map(|q| &mut **q), 1.0);
         sum.0[0] = 0.0;
         for (colour, q) in q.iter_mut().enumerate() {
+            surfaces.hand_out::<f64>(block, colour, q, 1.0);
             let here = own(&p[colour], blocks, block, colour);
             for tie in net.ties.of(colour, block) {
                 let node = (tie.node.1 - blocks[block].nodes[colour]) as usize;

@@ -16,13 +16,15 @@ use super::net::Net;
 use super::pattern::colour_of;
 use super::rows::rows;
 use super::shape::{Lane, Pressure, Shape, Weights};
-use super::visit::{Nodes, visit, whole_rows};
+use super::visit::{GRAIN, Nodes, visit, whole_rows};
 
 /// Faces of one body beside the nodes of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Patch {
     block: u32,
     shape: u32,
+    /// Its [`Run`].
+    run: u32,
     body: u32,
     axis: u8,
     /// 1 where the body lies on the high side of the nodes, and −1 on the low side.
@@ -42,6 +44,15 @@ impl Patch {
     }
 }
 
+/// Patches of one block that share a shape: their nodes are gone through once for all of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    block: u32,
+    shape: u32,
+    /// Where its patches end.
+    end: u32,
+}
+
 /// Velocities of bodies, per axis: coefficients of (1, x, y, z).
 pub(super) type Velocities = Vec<[f64; 4]>;
 
@@ -52,18 +63,26 @@ pub(super) struct Surfaces {
     /// By block, and there by shape.
     patches: Vec<Patch>,
     start: Vec<u32>,
+    runs: Vec<Run>,
+    run_start: Vec<u32>,
     /// By body: where its patches start in `order`, which has their places.
     body_start: Vec<u32>,
     order: Vec<u32>,
-    /// Per patch: sums of values and of their first moments.
+    /// Per run: sums of values and of their first moments.
     sums: Vec<[f64; 4]>,
     velocities: Velocities,
+    /// Per run: `Jᵀ v` as coefficients of the weights of its nodes.
+    told: Vec<[f64; 4]>,
     /// Per body: its width in cells, and how strongly it answers on this level.
     bodies: Vec<(u32, f64)>,
 }
 
-/// Patches that a thread takes at a time.
-const PATCHES: usize = 64;
+/// Runs that a thread takes at a time.
+const RUNS: usize = 64;
+/// About as many nodes are swept while one is handed out to.
+const RUN_NODES: usize = 16;
+/// Nodes that a thread takes at a time, at least.
+const LEAST_GRAIN: usize = 512;
 
 /// A patch before its shape is known.
 #[derive(Clone, Copy)]
@@ -107,7 +126,8 @@ fn group<const D: usize>(
                         Some(&c) => f32::from(face.twice[k]) - (2 * c + 1) as f32,
                         None => 0.0,
                     });
-                    let patch = Patch { block, shape: 0, body: body as u32, axis: axis as u8, sign, offset };
+                    let (body, axis) = (body as u32, axis as u8);
+                    let patch = Patch { block, body, axis, sign, offset, ..Patch::default() };
                     found.push(Found { patch, cells: masks::NONE });
                     found.len() - 1
                 }
@@ -224,6 +244,16 @@ impl Surfaces {
     /// Takes patches.
     fn sort(&mut self, mut list: Vec<Patch>, blocks: usize, bodies: usize) {
         list.sort_by_key(|patch| (patch.block, patch.shape));
+        self.runs.clear();
+        self.run_start.clear();
+        self.run_start.resize(blocks + 1, 0);
+        let mut end = 0;
+        for same in list.chunk_by_mut(|a, b| (a.block, a.shape) == (b.block, b.shape)) {
+            same.iter_mut().for_each(|patch| patch.run = self.runs.len() as u32);
+            end += same.len() as u32;
+            self.runs.push(Run { block: same[0].block, shape: same[0].shape, end });
+            self.run_start[same[0].block as usize + 1] += 1;
+        }
         self.start.clear();
         self.start.resize(blocks + 1, 0);
         self.body_start.clear();
@@ -232,7 +262,7 @@ impl Surfaces {
             self.start[patch.block as usize + 1] += 1;
             self.body_start[patch.body as usize + 1] += 1;
         }
-        for start in [&mut self.start, &mut self.body_start] {
+        for start in [&mut self.start, &mut self.run_start, &mut self.body_start] {
             for at in 1..start.len() {
                 start[at] += start[at - 1];
             }
@@ -246,7 +276,8 @@ impl Surfaces {
             *next += 1;
         }
         self.patches = list;
-        self.sums.resize(self.patches.len(), [0.0; 4]);
+        self.sums.resize(self.runs.len(), [0.0; 4]);
+        self.told.resize(self.runs.len(), [0.0; 4]);
     }
 
     fn of_block(&self, block: usize) -> &[Patch] {
@@ -259,6 +290,9 @@ impl Surfaces {
         for (block, touched) in net.touched.iter_mut().enumerate() {
             *touched = !self.of_block(block).is_empty();
         }
+        // On deep levels bodies cost more than nodes.
+        let nodes = net.size().max(1);
+        net.grain = (GRAIN * nodes / (nodes + RUN_NODES * self.runs.len())).max(LEAST_GRAIN);
         for colour in 0..2 {
             let mut inverse = std::mem::take(&mut net.inverse[colour]);
             visit(&net.blocks, Nodes(&mut inverse, colour), &Vec::new, &|bounds, block, inverse| {
@@ -296,18 +330,10 @@ impl Surfaces {
         x: [&[T::Stored]; 2],
     ) {
         let mut sums = std::mem::take(&mut self.sums);
-        // By patches, not by blocks: on deep levels one block may lie beside all bodies.
-        let parts = sums.par_chunks_mut(PATCHES).zip(self.patches.par_chunks(PATCHES));
-        parts.for_each(|(sums, patches)| {
-            let (mut known, mut found) = ((0, 0), [0.0; 4]);
-            for (sum, patch) in sums.iter_mut().zip(patches) {
-                let (block, shape) = (patch.block as usize, patch.shape as usize);
-                if (block, shape) != known {
-                    let own = [0, 1].map(|colour| rows(&x[colour][whole_rows(&net.blocks, block, colour)]));
-                    (known, found) = ((block, shape), self.shapes[shape].add_up::<T>(own));
-                }
-                *sum = found;
-            }
+        // By runs, not by blocks: on deep levels one block may lie beside all bodies.
+        sums.par_iter_mut().zip(&self.runs).with_min_len(RUNS).for_each(|(sum, run)| {
+            let range = |colour: usize| whole_rows(&net.blocks, run.block as usize, colour);
+            *sum = self.shapes[run.shape as usize].add_up::<T>([0, 1].map(|c| rows(&x[c][range(c)])));
         });
         self.sums = sums;
         let mut velocities = std::mem::take(&mut self.velocities);
@@ -330,6 +356,7 @@ impl Surfaces {
                 *own += share * other;
             }
         }
+        self.tell();
     }
 
     /// Calls `each(a, b, value)` for the entries of all bodies' terms between nodes, given by colour and place.
@@ -366,27 +393,36 @@ impl Surfaces {
     fn forces(&self, body: usize) -> Moments {
         let mut forces = [[0.0; 4]; 3];
         for &index in &self.order[self.body_start[body] as usize..self.body_start[body + 1] as usize] {
-            let (patch, sums) = (&self.patches[index as usize], self.sums[index as usize]);
-            patch.push(sums, &mut forces[patch.axis as usize]);
+            let patch = &self.patches[index as usize];
+            patch.push(self.sums[patch.run as usize], &mut forces[patch.axis as usize]);
         }
         forces
     }
 
-    /// Adds `scale Jᵀ v` to the nodes of a block, by colour, for the velocities that [`Self::respond`] found.
-    pub fn hand_out<A: Lane>(&self, block: usize, mut out: [&mut [A]; 2], scale: f64) {
-        for same in self.of_block(block).chunk_by(|a, b| a.shape == b.shape) {
-            // Patches with the same shape are handed out together.
-            let mut sum = [0.0; 4];
-            for patch in same {
+    /// Makes ready to hand out `Jᵀ v` for the velocities found last.
+    pub fn tell(&mut self) {
+        let mut told = std::mem::take(&mut self.told);
+        told.par_iter_mut().enumerate().with_min_len(RUNS).for_each(|(index, told)| {
+            let first = if index == 0 { 0 } else { self.runs[index - 1].end as usize };
+            *told = [0.0; 4];
+            for patch in &self.patches[first..self.runs[index].end as usize] {
                 let field = &self.velocities[3 * patch.body as usize + patch.axis as usize];
-                let sign = scale * f64::from(patch.sign);
-                sum[0] += sign * field[0];
+                let sign = f64::from(patch.sign);
+                told[0] += sign * field[0];
                 for k in 0..3 {
-                    sum[0] += 0.5 * sign * f64::from(patch.offset[k]) * field[k + 1];
-                    sum[k + 1] += 0.5 * sign * field[k + 1];
+                    told[0] += 0.5 * sign * f64::from(patch.offset[k]) * field[k + 1];
+                    told[k + 1] += 0.5 * sign * field[k + 1];
                 }
             }
-            self.shapes[same[0].shape as usize].hand_out(sum, &mut out);
+        });
+        self.told = told;
+    }
+
+    /// Adds `scale Jᵀ v` to the nodes of a colour of a block, as they were last told.
+    pub fn hand_out<A: Lane>(&self, block: usize, colour: usize, out: &mut [A], scale: f64) {
+        let runs = self.run_start[block] as usize..self.run_start[block + 1] as usize;
+        for (run, told) in self.runs[runs.clone()].iter().zip(&self.told[runs]) {
+            self.shapes[run.shape as usize].hand_out(colour, told.map(|value| scale * value), out);
         }
     }
 
@@ -394,8 +430,10 @@ impl Surfaces {
     pub fn bytes(&self) -> usize {
         self.shapes.iter().map(Shape::bytes).sum::<usize>()
             + self.patches.capacity() * size_of::<Patch>()
-            + (self.start.capacity() + self.body_start.capacity() + self.order.capacity()) * 4
-            + (self.sums.capacity() + self.velocities.capacity()) * 32
+            + self.runs.capacity() * size_of::<Run>()
+            + (self.start.capacity() + self.run_start.capacity()) * 4
+            + (self.body_start.capacity() + self.order.capacity()) * 4
+            + (self.sums.capacity() + self.velocities.capacity() + self.told.capacity()) * 32
     }
 }
 

@@ -152,9 +152,7 @@ parts!(A 0, B 1, C 2, E 3, F 4);
 parts!(A 0, B 1, C 2, E 3, F 4, G 5, H 6);
 
 /// Nodes that a thread takes at a time.
-const GRAIN: usize = 8 * 1024;
-/// The same where a block costs much more than its nodes tell.
-const FINE_GRAIN: usize = 512;
+pub(super) const GRAIN: usize = 8 * 1024;
 
 /// Calls `body(state, block, parts)` for every block that has nodes, with a `state` made anew for some blocks at a time.
 /// `blocks` ends with a marker of the end.
@@ -167,9 +165,15 @@ pub(super) fn visit<P: Parts, W>(
     visit_some(GRAIN, 0, blocks, parts, state, body);
 }
 
-/// The same for few blocks at a time.
-pub(super) fn visit_finely<P: Parts>(blocks: &[Block], parts: P, body: &(impl Fn(usize, P) + Sync)) {
-    visit_some(FINE_GRAIN, 0, blocks, parts, &|| (), &|(), block, parts| body(block, parts));
+/// The same with another number of nodes that a thread takes at a time.
+pub(super) fn visit_by<P: Parts, W>(
+    grain: usize,
+    blocks: &[Block],
+    parts: P,
+    state: &(impl Fn() -> W + Sync),
+    body: &(impl Fn(&mut W, usize, P) + Sync),
+) {
+    visit_some(grain, 0, blocks, parts, state, body);
 }
 
 fn visit_some<P: Parts, W>(
