@@ -3,8 +3,6 @@
 //! A coarse block depends on the patterns below it and beside those, and on how their nodes were joined: blocks that are
 //! alike are worked out once.
 
-use std::collections::HashMap;
-
 use rayon::prelude::*;
 
 use crate::grid::{block_cells, masks};
@@ -14,7 +12,7 @@ use super::super::material;
 use super::frame::Choice;
 use super::join::join;
 use super::net::Net;
-use super::pattern::{Aggregate, Beyond, DIRECTIONS, Draft, End, Parents, Pattern, Traits};
+use super::pattern::{Aggregate, Beyond, DIRECTIONS, Draft, End, Known, Parents, Pattern, Traits};
 use super::rows::{self, Content};
 
 /// Patterns below a coarse block: those of its parts, then those beyond each of its sides. 0 where there is no block.
@@ -37,7 +35,7 @@ pub(super) fn coarsen<const D: usize>(fine: &mut Net<D>, coarse: &mut Net<D>, h:
     coarse.whole = scale * whole;
     coarse.whole_of = whole_of.map(|whole| scale * whole);
 
-    let mut known: HashMap<Below, u32> = HashMap::new();
+    let mut known: Known<Below> = Known::default();
     let mut wanted: Vec<Below> = Vec::new();
     let mut patterns = vec![0];
     for cover in 1..coarse.topology.len() {

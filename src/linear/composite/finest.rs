@@ -1,7 +1,5 @@
 //! The network of a system, stored without gaps.
 
-use std::collections::HashMap;
-
 use rayon::prelude::*;
 
 use crate::grid::{across, block_cells, masks};
@@ -12,7 +10,7 @@ use super::super::stencil::mask_words;
 use super::super::system::System;
 use super::frame::Choice;
 use super::net::Net;
-use super::pattern::{Beyond, DIRECTIONS, Draft, Pattern, Traits, colour_of};
+use super::pattern::{Beyond, DIRECTIONS, Draft, Known, Pattern, Traits, colour_of};
 use super::rows::{self, Content};
 use super::ties::Tie;
 
@@ -74,7 +72,7 @@ pub(super) fn read<const D: usize>(
         })
         .collect();
     // Usual patterns come first.
-    let mut known: HashMap<Key, u32> = HashMap::new();
+    let mut known: Known<Key> = Known::default();
     let mut wanted: Vec<Key> = Vec::new();
     for kind in &kinds {
         if let Kind::Usual(key) = kind {

@@ -4,6 +4,7 @@
 //! so that a sweep reads little more than the values themselves. Blocks at surfaces and walls have patterns of their own.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use crate::grid::{block_cells, masks};
 use crate::math::power;
@@ -184,6 +185,9 @@ impl Parents {
         if is_paired { ParentsOf::Pairs(list) } else { ParentsOf::Each(list) }
     }
 }
+
+/// Numbers of things that many blocks have in common. Keys are long: the hash of the standard library takes its time.
+pub(super) type Known<K> = HashMap<K, u32, foldhash::fast::FixedState>;
 
 /// Nodes joined into those of the next coarser level, inside one block.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@
 //! of its nodes, their number of faces and the first moments of these, depends on how they lie in the block: patches of
 //! blocks with the same pattern share it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::math::unflatten;
 
 use super::body::{Bodies, Body, BodyFace, Moments};
 use super::net::Net;
-use super::pattern::colour_of;
+use super::pattern::{Known, colour_of};
 use super::rows::rows;
 use super::shape::{Lane, Pressure, Shape, Weights};
 use super::visit::{GRAIN, Nodes, visit, whole_rows};
@@ -91,6 +91,16 @@ struct Found {
     cells: masks::Bits,
 }
 
+/// Of what a coarse shape is made: shapes of parts of its block.
+type Made = Vec<(u8, u32)>;
+
+/// Patches of a coarse block, and the shapes that they have, by their place in the list.
+#[derive(Default)]
+struct Covered {
+    patches: Vec<Patch>,
+    shapes: Vec<Made>,
+}
+
 /// How far a sweep may move a node that has a diagonal entry, and bodies whose term is at most `bound` there. With bodies
 /// taken as they are, a sweep and its mirror image converge together if `D + 2S − B` is positive, with `D` the diagonal,
 /// `S` what is added to it, and `B` the bodies' term.
@@ -152,7 +162,7 @@ impl Surfaces {
         self.bodies.clear();
         self.bodies.par_extend(bodies.list.par_iter().map(|body| (width_of::<D>(bodies, body), 1.0)));
         let found: Vec<Vec<Found>> = bodies.list.par_iter().enumerate().map(of_body).collect();
-        let mut known: HashMap<(u32, masks::Bits), u32> = HashMap::new();
+        let mut known: Known<(u32, masks::Bits)> = Known::default();
         let mut wanted: Vec<&Found> = Vec::new();
         let mut list = Vec::with_capacity(found.iter().map(Vec::len).sum());
         for found in found.iter().flatten().filter(|found| found.patch.block != 0) {
@@ -180,65 +190,97 @@ impl Surfaces {
             let is_inside = 2.0 * h >= width as f32;
             (width, if is_inside { 0.5 * strength } else { strength })
         }));
-        type Made = (u32, Vec<(u8, u32)>);
-        let mut known: HashMap<Made, u32> = HashMap::new();
-        let mut wanted: Vec<Made> = Vec::new();
-        let (mut list, mut parts) = (Vec::new(), Vec::new());
-        for cover in 1..coarse.blocks.len() - 1 {
-            parts.clear();
-            for (octant, &block) in coarse.children[cover].iter().enumerate().filter(|(_, b)| **b != 0) {
-                parts.extend(finer.of_block(block as usize).iter().map(|patch| (octant as u8, patch)));
-            }
-            parts.sort_by_key(|(octant, patch)| (patch.body, patch.axis, patch.sign, *octant, patch.shape));
-            let is_same = |a: &Patch, b: &Patch| (a.body, a.axis, a.sign) == (b.body, b.axis, b.sign);
-            for same in parts.chunk_by(|a, b| is_same(a.1, b.1)) {
-                let made: Made = (
-                    coarse.blocks[cover].pattern,
-                    same.iter().map(|(octant, patch)| (*octant, patch.shape)).collect(),
-                );
+        let covers: Vec<Covered> = (1..coarse.blocks.len() - 1)
+            .into_par_iter()
+            .with_min_len(4)
+            .map(|cover| finer.cover::<D>(cover as u32, &coarse.children[cover], h))
+            .collect();
+        // Patterns of many blocks may make the same shapes in each of them.
+        let mut uses = vec![0; coarse.patterns.len()];
+        coarse.blocks.iter().for_each(|block| uses[block.pattern as usize] += 1);
+        let mut known: Known<(u32, Made)> = Known::default();
+        let mut wanted: Vec<(u32, Made)> = Vec::new();
+        let (mut list, mut numbers) = (Vec::new(), Vec::new());
+        for (cover, Covered { patches, shapes }) in covers.into_iter().enumerate() {
+            let pattern = coarse.blocks[cover + 1].pattern;
+            numbers.clear();
+            for made in shapes {
                 let next = wanted.len() as u32;
-                let shape = match known.get(&made) {
-                    Some(&shape) => shape,
-                    None => {
-                        wanted.push(made.clone());
-                        known.insert(made, next);
-                        next
-                    }
+                let number = if uses[pattern as usize] == 1 {
+                    next
+                } else {
+                    *known.entry((pattern, made.clone())).or_insert(next)
                 };
-                let (octant, patch) = same[0];
-                let shift = corner_of::<D>(octant as usize, h);
-                let offset = std::array::from_fn(|k| patch.offset[k] - shift[k]);
-                list.push(Patch { block: cover as u32, shape, offset, ..*patch });
+                if number == next {
+                    wanted.push((pattern, made));
+                }
+                numbers.push(number);
             }
+            list.extend(
+                patches.into_iter().map(|patch| Patch { shape: numbers[patch.shape as usize], ..patch }),
+            );
         }
         self.shapes.clear();
-        self.shapes.par_extend(wanted.par_iter().with_min_len(8).map(|(pattern, parts)| {
-            let pattern = &coarse.patterns[*pattern as usize];
-            let counts = [pattern.count(0), pattern.count(1)];
-            // The last one is for nodes without a parent.
-            let mut sums = vec![[0.0f32; 4]; counts[0] + counts[1] + 1];
-            for &(octant, shape) in parts {
-                let (shape, shift) = (&finer.shapes[shape as usize], corner_of::<D>(octant as usize, h));
-                for colour in 0..2 {
-                    let parents = pattern.parents.of(octant as usize, colour);
-                    for (node, weights) in shape.each(colour) {
-                        let sum = &mut sums[parents.get(node) as usize];
-                        sum[0] += weights[0];
-                        (0..3).for_each(|k| sum[k + 1] += weights[k + 1] + shift[k] * weights[0]);
+        self.shapes.par_extend(wanted.par_iter().with_min_len(8).map_init(
+            || (vec![[0.0f32; 4]; 2 * coarse.room + 1], Vec::new()),
+            |(sums, touched), (pattern, parts)| {
+                let pattern = &coarse.patterns[*pattern as usize];
+                let [reds, blacks] = [pattern.count(0) as u16, pattern.count(1) as u16];
+                for &(octant, shape) in parts {
+                    let (shape, shift) = (&finer.shapes[shape as usize], corner_of::<D>(octant as usize, h));
+                    for colour in 0..2 {
+                        let parents = pattern.parents.of(octant as usize, colour);
+                        for (node, weights) in shape.each(colour) {
+                            let parent = parents.get(node);
+                            let sum = &mut sums[parent as usize];
+                            if sum[0] == 0.0 {
+                                touched.push(parent);
+                            }
+                            sum[0] += weights[0];
+                            (0..3).for_each(|k| sum[k + 1] += weights[k + 1] + shift[k] * weights[0]);
+                        }
                     }
                 }
-            }
-            let mut nodes: [Vec<(u16, Weights)>; 2] = Default::default();
-            for colour in 0..2 {
-                let own =
-                    if colour == 0 { &sums[..counts[0]] } else { &sums[counts[0]..counts[0] + counts[1]] };
-                for (index, sum) in own.iter().enumerate().filter(|(_, sum)| sum[0] != 0.0) {
-                    nodes[colour].push((index as u16, *sum));
+                touched.sort_unstable();
+                let mut nodes: [Vec<(u16, Weights)>; 2] = Default::default();
+                for parent in touched.drain(..) {
+                    let sum = std::mem::take(&mut sums[parent as usize]);
+                    // Others have no parent.
+                    if parent < reds {
+                        nodes[0].push((parent, sum));
+                    } else if parent < reds + blacks {
+                        nodes[1].push((parent - reds, sum));
+                    }
                 }
-            }
-            Shape::new(&nodes)
-        }));
+                Shape::new(&nodes)
+            },
+        ));
         self.sort(list, coarse.blocks.len() - 1, self.bodies.len());
+    }
+
+    /// The patches of this level's blocks under a coarse one, joined; they are `h` wide.
+    fn cover<const D: usize>(&self, cover: u32, children: &[u32; 8], h: f32) -> Covered {
+        let mut parts = Vec::new();
+        for (octant, &block) in children.iter().enumerate().filter(|(_, block)| **block != 0) {
+            parts.extend(self.of_block(block as usize).iter().map(|patch| (octant as u8, patch)));
+        }
+        let side_of = |patch: &Patch| (patch.body, patch.axis, patch.sign);
+        parts.sort_by_key(|(octant, patch)| (side_of(patch), *octant, patch.shape));
+        let mut known: Known<Made> = Known::default();
+        let mut covered = Covered::default();
+        for same in parts.chunk_by(|a, b| side_of(a.1) == side_of(b.1)) {
+            let made: Made = same.iter().map(|(octant, patch)| (*octant, patch.shape)).collect();
+            let next = covered.shapes.len() as u32;
+            let shape = *known.entry(made).or_insert_with_key(|made| {
+                covered.shapes.push(made.clone());
+                next
+            });
+            let (octant, patch) = same[0];
+            let shift = corner_of::<D>(octant as usize, h);
+            let offset = std::array::from_fn(|k| patch.offset[k] - shift[k]);
+            covered.patches.push(Patch { block: cover, shape, offset, ..*patch });
+        }
+        covered
     }
 
     /// Takes patches.
