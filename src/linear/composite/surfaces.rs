@@ -101,13 +101,16 @@ struct Covered {
     shapes: Vec<Made>,
 }
 
-/// How far a sweep may move a node that has a diagonal entry, and bodies whose term is at most `bound` there. With bodies
+/// Damps the sweeps of nodes whose `inverse` is one over their diagonal, where bodies' terms are at most `bounds`. With bodies
 /// taken as they are, a sweep and its mirror image converge together if `D + 2S − B` is positive, with `D` the diagonal,
 /// `S` what is added to it, and `B` the bodies' term.
-fn share_of(diagonal: f32, bound: f32) -> f32 {
+fn damp(inverse: &mut [f32], bounds: &[f32]) {
     const MARGIN: f32 = 1.05;
-    let shift = (0.5 * (MARGIN * bound - diagonal)).max(0.0);
-    if shift > 0.0 { diagonal / (diagonal + shift) } else { 1.0 }
+    for (inverse, bound) in inverse.iter_mut().zip(bounds) {
+        // `1 / (D + S)`; where there is no node, 0 stays 0.
+        let shift = 0.5 * (MARGIN * bound * *inverse - 1.0);
+        *inverse /= 1.0 + if shift > 0.0 { shift } else { 0.0 };
+    }
 }
 
 /// Groups the faces of a body across an axis. They come block by block.
@@ -280,6 +283,7 @@ impl Surfaces {
             let offset = std::array::from_fn(|k| patch.offset[k] - shift[k]);
             covered.patches.push(Patch { block: cover, shape, offset, ..*patch });
         }
+        covered.patches.sort_by_key(|patch| patch.shape);
         covered
     }
 
@@ -327,7 +331,7 @@ impl Surfaces {
     }
 
     /// Marks the blocks beside bodies, and damps the sweeps of nodes that bodies hold more strongly than the network does:
-    /// see [`share_of`].
+    /// see [`damp`].
     pub fn prepare<const D: usize>(&self, bodies: &[Body], net: &mut Net<D>) {
         for (block, touched) in net.touched.iter_mut().enumerate() {
             *touched = !self.of_block(block).is_empty();
@@ -347,18 +351,11 @@ impl Surfaces {
                 for patch in patches {
                     let (shape, each) = (
                         &self.shapes[patch.shape as usize],
-                        (self.bodies[patch.body as usize].1 * bodies[patch.body as usize].bound) as f32,
+                        self.bodies[patch.body as usize].1 * bodies[patch.body as usize].bound,
                     );
-                    for (node, weights) in shape.each(colour) {
-                        bounds[node] += each * weights[0];
-                    }
+                    shape.hand_out(colour, [each, 0.0, 0.0, 0.0], bounds);
                 }
-                for (inverse, &bound) in inverse.0.iter_mut().zip(bounds.iter()) {
-                    // Before this it is one over the diagonal.
-                    if bound > 0.0 && *inverse > 0.0 {
-                        *inverse *= share_of(1.0 / *inverse, bound);
-                    }
-                }
+                damp(inverse.0, bounds);
             });
             net.inverse[colour] = inverse;
         }
