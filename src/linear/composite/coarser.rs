@@ -12,7 +12,9 @@ use super::super::material;
 use super::frame::Choice;
 use super::join::join;
 use super::net::Net;
-use super::pattern::{Aggregate, Beyond, DIRECTIONS, Draft, End, Known, Parents, Pattern, Traits};
+use super::pattern::{
+    Aggregate, Beyond, DIRECTIONS, Draft, End, Known, Parents, Pattern, Traits, replace_patterns,
+};
 use super::rows::{self, Content};
 
 /// Patterns below a coarse block: those of its parts, then those beyond each of its sides. 0 where there is no block.
@@ -47,14 +49,12 @@ pub(super) fn coarsen<const D: usize>(fine: &mut Net<D>, coarse: &mut Net<D>, h:
         }));
     }
     let (net, coarse_whole) = (&*fine, coarse.whole);
-    coarse.patterns.clear();
-    coarse.patterns.push(Pattern::default());
-    coarse.patterns.par_extend(
-        wanted
-            .par_iter()
-            .with_min_len(4)
-            .map_init(Desk::new::<D>, |desk, below| coarse_pattern::<D>(desk, net, below, coarse_whole)),
-    );
+    // Some take ten times as long as others.
+    let new = wanted
+        .par_iter()
+        .with_max_len(4)
+        .map_init(Desk::new::<D>, |desk, below| coarse_pattern::<D>(desk, net, below, coarse_whole));
+    replace_patterns(&mut coarse.patterns, new);
     coarse.lay_out(&patterns);
 
     let parent = |block: usize, colour: usize, node: usize| {

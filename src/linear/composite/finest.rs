@@ -10,7 +10,7 @@ use super::super::stencil::mask_words;
 use super::super::system::System;
 use super::frame::Choice;
 use super::net::Net;
-use super::pattern::{Beyond, DIRECTIONS, Draft, Known, Pattern, Traits, colour_of};
+use super::pattern::{Beyond, DIRECTIONS, Draft, Known, Pattern, Traits, colour_of, replace_patterns};
 use super::rows::{self, Content};
 use super::ties::Tie;
 
@@ -56,6 +56,7 @@ pub(super) fn read<const D: usize>(
     let kinds: Vec<Kind> = blocks
         .into_par_iter()
         .with_min_len(16)
+        .with_max_len(64)
         .map(|block| {
             let ties = ties_in(block);
             let is_usual = level.stencil.is_known(block)
@@ -82,10 +83,9 @@ pub(super) fn read<const D: usize>(
             });
         }
     }
-    net.patterns.clear();
-    net.patterns.push(Pattern::default());
     let whole = net.whole;
-    net.patterns.par_extend(wanted.par_iter().with_min_len(4).map(|key| usual_pattern::<D>(key, whole)));
+    let new = wanted.par_iter().with_min_len(4).map(|key| usual_pattern::<D>(key, whole));
+    replace_patterns(&mut net.patterns, new);
     let mut patterns = vec![0];
     for kind in kinds {
         match kind {

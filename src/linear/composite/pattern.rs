@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use rayon::prelude::*;
+
 use crate::grid::{block_cells, masks};
 use crate::math::power;
 
@@ -188,6 +190,15 @@ impl Parents {
 
 /// Numbers of things that many blocks have in common. Keys are long: the hash of the standard library takes its time.
 pub(super) type Known<K> = HashMap<K, u32, foldhash::fast::FixedState>;
+
+/// Makes patterns anew, after an empty one, while those of the step before are given up: they hold many small parts.
+pub(super) fn replace_patterns(
+    patterns: &mut Vec<Pattern>,
+    new: impl IndexedParallelIterator<Item = Pattern>,
+) {
+    let old = std::mem::replace(patterns, vec![Pattern::default()]);
+    rayon::join(|| patterns.par_extend(new), || drop(old));
+}
 
 /// Nodes joined into those of the next coarser level, inside one block.
 #[derive(Clone, Debug, Default)]

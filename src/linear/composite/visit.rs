@@ -48,13 +48,14 @@ pub(super) fn whole_rows(blocks: &[Block], block: usize, colour: usize) -> std::
     range.start..range.start + range.len().next_multiple_of(8)
 }
 
-/// Sets to 0 what the blocks leave unused in an array by node of a colour, and all that is behind them.
+/// Sets to 0 what the blocks leave unused in an array by node of a colour, and the row behind them. Copies come after that,
+/// and are made before they are looked at.
 pub(super) fn clear_unused<T: Default + Copy>(blocks: &[Block], values: &mut [T], colour: usize) {
     for block in 0..blocks.len().saturating_sub(1) {
         values[range(blocks, block, colour).end..whole_rows(blocks, block, colour).end].fill(T::default());
     }
     let end = blocks.last().map_or(0, |end| end.nodes[colour] as usize);
-    values[end..].fill(T::default());
+    values[end..end + 8].fill(T::default());
 }
 
 /// So many blocks, with so many places for nodes of each colour.
