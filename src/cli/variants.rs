@@ -143,22 +143,24 @@ pub fn variants(scene: &str, arguments: &BenchArguments, stop: &Arc<AtomicBool>)
     let seconds = 1.0 / fps / last.0.substeps.max(1) as f64;
     let mut reports: Vec<Vec<FrameReport>> = vec![Vec::new(); list.len()];
     let measured = runner.install(|solver| {
+        let measure = |variant: &Variant, reports: &mut Vec<FrameReport>| {
+            let changed = |own: &mut Params| apply(variant, &params, own);
+            reports.extend(match solver {
+                AnySolver::TwoD(_, solver) => substep(solver.branch(), changed, seconds, stop),
+                AnySolver::ThreeD(_, solver) => substep(solver.branch(), changed, seconds, stop),
+            }?);
+            Ok(())
+        };
+        let (slow, mut fast): (Vec<_>, Vec<_>) =
+            list.iter().zip(&mut reports).partition(|(variant, _)| is_slow(variant));
         let clock = std::time::Instant::now();
-        for round in 0..=ROUNDS {
-            let is_last = round == ROUNDS;
-            if round > 0 && !is_last && clock.elapsed().as_secs() > ENOUGH_SECONDS {
-                continue;
+        for round in 0..ROUNDS {
+            if round > 0 && clock.elapsed().as_secs() > ENOUGH_SECONDS {
+                break;
             }
-            let this_time = list.iter().zip(&mut reports).filter(|(variant, _)| is_slow(variant) == is_last);
-            for (variant, reports) in this_time {
-                let changed = |own: &mut Params| apply(variant, &params, own);
-                reports.extend(match solver {
-                    AnySolver::TwoD(_, solver) => substep(solver.branch(), changed, seconds, stop),
-                    AnySolver::ThreeD(_, solver) => substep(solver.branch(), changed, seconds, stop),
-                }?);
-            }
+            fast.iter_mut().try_for_each(|(variant, reports)| measure(variant, reports))?;
         }
-        Ok(())
+        slow.into_iter().try_for_each(|(variant, reports)| measure(variant, reports))
     });
     measured.map_err(|error: SolverError| Failure::Work(error.to_string()))?;
     let measured: Vec<Measured> =

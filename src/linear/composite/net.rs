@@ -64,6 +64,13 @@ struct Pass<'a> {
     from_zero: bool,
 }
 
+impl<'a> Pass<'a> {
+    /// On the way up.
+    fn back(bodies: &'a Surfaces) -> Pass<'a> {
+        Pass { bodies: Some(bodies), backwards: true, from_zero: false }
+    }
+}
+
 /// What the rows of a block's nodes are worked out with.
 struct Desk {
     values: Workspace<f32>,
@@ -265,7 +272,7 @@ impl<const D: usize> Net<D> {
         });
     }
 
-    /// The right-hand side of a colour's nodes in a block, less what shared nodes do, and bodies if they are heeded.
+    /// The right-hand side of a colour's nodes in a block, less what shared nodes do, and bodies if they move.
     ///
     /// Ties enter with both ends, `g (x_shared − x)`: patterns know nothing of them.
     #[inline]
@@ -409,22 +416,20 @@ impl<const D: usize> Net<D> {
 
     /// [`Self::sweep`] in reverse.
     pub fn sweep_back(&mut self, bodies: &Surfaces) {
-        let pass = Pass { bodies: Some(bodies), backwards: true, from_zero: false };
-        self.relax(1, pass);
-        self.relax(0, pass);
+        self.relax(1, Pass::back(bodies));
+        self.relax(0, Pass::back(bodies));
         self.ties.relax([&self.x[0], &self.x[1]]);
     }
 
     /// The same; returns `x·b`.
     pub fn sweep_back_and_align(&mut self, bodies: &Surfaces, partial: &mut Vec<f64>) -> f64 {
-        let pass = Pass { bodies: Some(bodies), backwards: true, from_zero: false };
-        self.relax(1, pass);
-        self.relax_and_align(pass, partial);
+        self.relax(1, Pass::back(bodies));
+        self.relax_and_align(Pass::back(bodies), partial);
         self.ties.relax([&self.x[0], &self.x[1]]);
         partial.iter().sum::<f64>() + self.ties.alignment()
     }
 
-    /// Residual of the nodes of a colour of a block; bodies are heeded.
+    /// Residual of the nodes of a colour of a block, with bodies as they were last told.
     #[inline]
     fn residual<'a>(&self, desk: &'a mut Desk, block: usize, colour: usize, bodies: &Surfaces) -> &'a [f32] {
         let half = &self.pattern(block).half[colour];

@@ -344,12 +344,14 @@ impl Pattern {
         }
     }
 
-    /// Takes the values of a colour's nodes from those of all cells, for a pattern in rows; 0 where it has no node.
+    /// Takes the values of a colour's nodes from those of all cells; 0 where it has no node.
     pub fn pick(&self, colour: usize, cells: &[f64], out: &mut [f64]) {
-        let Some(rows) = &self.rows else { return };
-        for (value, &cell) in out.iter_mut().zip(self.half[colour].cells.iter()) {
-            let is_node = rows.nodes[cell as usize / 64] >> (cell % 64) & 1;
-            *value = if is_node != 0 { cells[cell as usize] } else { 0.0 };
+        let places = out.iter_mut().zip(self.half[colour].cells.iter());
+        match &self.rows {
+            None => places.for_each(|(value, &cell)| *value = cells[cell as usize]),
+            Some(rows) => places.for_each(|(value, &cell)| {
+                *value = if masks::has(&rows.nodes, cell as usize) { cells[cell as usize] } else { 0.0 };
+            }),
         }
     }
 

@@ -140,16 +140,11 @@ fn gather<const D: usize>(
         size.0[0] = Size::default();
         let pattern = net.pattern(block);
         for (colour, out) in [red.0, black.0].into_iter().enumerate() {
-            match net.blocks[block].form {
-                Form::AllRows => {
-                    rows::split::<D>(out, values, colour);
-                    pattern.clear_others(colour, out);
-                }
-                Form::SomeRows => pattern.pick(colour, values, out),
-                Form::Listed => {
-                    let cells = pattern.half[colour].cells.iter();
-                    out.iter_mut().zip(cells).for_each(|(out, &cell)| *out = values[cell as usize]);
-                }
+            if net.blocks[block].form == Form::AllRows {
+                rows::split::<D>(out, values, colour);
+                pattern.clear_others(colour, out);
+            } else {
+                pattern.pick(colour, values, out);
             }
             size.0[0].include_all(out);
         }

@@ -330,11 +330,20 @@ impl Surfaces {
         &self.patches[self.start[block] as usize..self.start[block + 1] as usize]
     }
 
+    fn runs_of(&self, block: usize) -> std::ops::Range<usize> {
+        self.run_start[block] as usize..self.run_start[block + 1] as usize
+    }
+
+    fn of_run(&self, run: usize) -> &[Patch] {
+        let first = if run == 0 { 0 } else { self.runs[run - 1].end as usize };
+        &self.patches[first..self.runs[run].end as usize]
+    }
+
     /// Marks the blocks beside bodies, and damps the sweeps of nodes that bodies hold more strongly than the network does:
     /// see [`damp`].
     pub fn prepare<const D: usize>(&self, bodies: &[Body], net: &mut Net<D>) {
         for (block, touched) in net.touched.iter_mut().enumerate() {
-            *touched = !self.of_block(block).is_empty();
+            *touched = !self.runs_of(block).is_empty();
         }
         // On deep levels bodies cost more than nodes.
         let nodes = net.size().max(1);
@@ -342,17 +351,19 @@ impl Surfaces {
         for colour in 0..2 {
             let mut inverse = std::mem::take(&mut net.inverse[colour]);
             visit(&net.blocks, Nodes(&mut inverse, colour), &Vec::new, &|bounds, block, inverse| {
-                let patches = self.of_block(block);
-                if patches.is_empty() {
+                let runs = self.runs_of(block);
+                if runs.is_empty() {
                     return;
                 }
                 bounds.clear();
                 bounds.resize(inverse.0.len(), 0.0f32);
-                for patch in patches {
-                    let (shape, each) = (
-                        &self.shapes[patch.shape as usize],
-                        self.bodies[patch.body as usize].1 * bodies[patch.body as usize].bound,
-                    );
+                for run in runs {
+                    let bound = |patch: &Patch| {
+                        let body = patch.body as usize;
+                        self.bodies[body].1 * bodies[body].bound
+                    };
+                    let each: f64 = self.of_run(run).iter().map(bound).sum();
+                    let shape = &self.shapes[self.runs[run].shape as usize];
                     shape.hand_out(colour, [each, 0.0, 0.0, 0.0], bounds);
                 }
                 damp(inverse.0, bounds);
@@ -442,9 +453,8 @@ impl Surfaces {
     pub fn tell(&mut self) {
         let mut told = std::mem::take(&mut self.told);
         told.par_iter_mut().enumerate().with_min_len(RUNS).for_each(|(index, told)| {
-            let first = if index == 0 { 0 } else { self.runs[index - 1].end as usize };
             *told = [0.0; 4];
-            for patch in &self.patches[first..self.runs[index].end as usize] {
+            for patch in self.of_run(index) {
                 let field = &self.velocities[3 * patch.body as usize + patch.axis as usize];
                 let sign = f64::from(patch.sign);
                 told[0] += sign * field[0];
@@ -459,9 +469,9 @@ impl Surfaces {
 
     /// Adds `scale Jᵀ v` to the nodes of a colour of a block, as they were last told.
     pub fn hand_out<A: Lane>(&self, block: usize, colour: usize, out: &mut [A], scale: f64) {
-        let runs = self.run_start[block] as usize..self.run_start[block + 1] as usize;
-        for (run, told) in self.runs[runs.clone()].iter().zip(&self.told[runs]) {
-            self.shapes[run.shape as usize].hand_out(colour, told.map(|value| scale * value), out);
+        for run in self.runs_of(block) {
+            let told = self.told[run].map(|value| scale * value);
+            self.shapes[self.runs[run].shape as usize].hand_out(colour, told, out);
         }
     }
 
