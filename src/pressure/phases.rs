@@ -225,17 +225,27 @@ pub fn find_unknowns<const D: usize>(problem: &Problem<'_, D>, projection: &mut 
     gas.resize(problem.blocks.slot_count());
     let (roles, grid) = (&problem.roles, problem.blocks.grid());
     for_each_block(problem.blocks.slots(), gas.parts(), |slot, gas| {
-        let first = problem.blocks.first_cell(slot);
-        let cells = label.block(slot).iter().zip(roles.region.block(slot));
-        for (local, (gas, (&label, &region))) in gas.iter_mut().zip(cells).enumerate() {
-            *gas = label == Label::Air && roles.is_own(region) && {
+        let (first, label, region) =
+            (problem.blocks.first_cell(slot), label.block(slot), roles.region.block(slot));
+        if region.iter().all(|other| *other == region[0]) {
+            // As in most blocks.
+            let is_own = roles.is_own(region[0]);
+            gas.iter_mut().zip(label).for_each(|(gas, label)| *gas = is_own & (*label == Label::Air));
+        } else {
+            let cells = label.iter().zip(region);
+            let is_gas = |(label, region): (&Label, &u32)| *label == Label::Air && roles.is_own(*region);
+            gas.iter_mut().zip(cells).for_each(|(gas, cell)| *gas = is_gas(cell));
+        }
+        if !grid.contains(first.map(|c| c + SIDE as i32 - 1)) {
+            for (local, gas) in gas.iter_mut().enumerate() {
                 let at = unflatten::<D>(local, SIDE);
-                grid.contains(std::array::from_fn(|k| first[k] + at[k] as i32))
-            };
+                *gas &= grid.contains(std::array::from_fn(|k| first[k] + at[k] as i32));
+            }
         }
     });
     for &slot in problem.blocks.slots().as_slice() {
-        live_flag[slot as usize] |= gas.block(slot as usize).contains(&true);
+        let live = &mut live_flag[slot as usize];
+        *live = *live || gas.block(slot as usize).contains(&true);
     }
     live.refill(problem.blocks.slots(), |slot| live_flag[slot]);
 }
