@@ -42,7 +42,7 @@ mod topology;
 mod transfer;
 
 pub use assemble::{Assembled, assemble};
-pub use composite::{Bodies, Body, BodyFace, Moments, Response, assemble_with_bodies};
+pub use composite::{Bodies, Body, BodyPatch, Moments, Response, assemble_with_bodies};
 pub use params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
 pub use solver::Solver;
 pub use system::{Materials, SharedLink, SharedNodes, System};

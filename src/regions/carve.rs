@@ -2,7 +2,7 @@
 
 use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, SIDE, VOID};
-use crate::linear::BodyFace;
+use crate::linear::BodyPatch;
 use crate::math::{Sets, Side, power};
 
 use super::boxes::{Box, TileSize, boxes};
@@ -14,7 +14,7 @@ use super::whole;
 /// Tiles with fewer cells than so many along each axis are not worth their while.
 const FEWEST: usize = 4;
 
-/// The widest a tile may be, in cells: offsets of faces are kept in eight bits of half cells.
+/// The widest that a part may be and still move as one, in cells.
 const WIDEST: i32 = 126;
 
 /// Boxes that a connected part too wide for one tile is cut into.
@@ -25,7 +25,7 @@ pub(super) struct Found<const D: usize> {
     pub tile: Tile<D>,
     pub pieces: Vec<Piece>,
     pub answer: Answer,
-    pub faces: [Vec<BodyFace>; 3],
+    pub patches: [Vec<BodyPatch>; 3],
     /// Which of the tiles in its box it is; none if it lies in no box.
     pub in_box: Option<usize>,
 }
@@ -162,13 +162,13 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
         }
         let (low, high) = self.extent(&pieces);
         let origin = match this {
-            Some(this) => self.middle(this),
+            Some(this) => this.middle(self.blocks),
             None => std::array::from_fn(|k| (low[k] + high[k]).div_euclid(2)),
         };
-        let faces = Around { blocks: self.blocks, pieces: &pieces, origin }.count();
+        let faces = Around::new(self.blocks, &pieces, origin).count();
         let answer = Answer::new::<D>(&faces, self.density)?;
         let tile = self.tile(low, high, origin, cells);
-        Some(Found { tile, pieces, answer, faces: faces.list, in_box: None })
+        Some(Found { tile, pieces, answer, patches: faces.patches, in_box: None })
     }
 
     /// A tile that fills its box.
@@ -176,8 +176,8 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
         let first = self.blocks.grid().first_cell(this.low);
         let width = this.side as usize * SIDE;
         let (low, high) = (first.map(|c| c + 1), first.map(|c| c + width as i32));
-        let tile = self.tile(low, high, self.middle(this), power(width - 1, D));
-        Found { tile, pieces, answer, faces: whole::faces(self.blocks, this), in_box: Some(0) }
+        let tile = self.tile(low, high, this.middle(self.blocks), power(width - 1, D));
+        Found { tile, pieces, answer, patches: whole::patches(self.blocks, this), in_box: Some(0) }
     }
 
     fn tile(&self, low: [i32; D], high: [i32; D], origin: [i32; D], cells: usize) -> Tile<D> {
@@ -190,13 +190,9 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
             cells,
             density: self.density,
             pressure: Quadratic::default(),
+            surface: [[0.0; 4]; 4],
             pieces: 0..0,
         }
-    }
-
-    /// The middle of a box, in cells.
-    fn middle(&self, this: &Box<D>) -> [i32; D] {
-        self.blocks.grid().first_cell(this.low).map(|first| first + this.side * SIDE as i32 / 2)
     }
 }
 

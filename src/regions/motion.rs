@@ -4,32 +4,31 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 
 use crate::grid::masks::{self, Bits};
-use crate::grid::{Blocks, Field, SIDE, Scatter, across, block_cells};
-use crate::linear::BodyFace;
+use crate::grid::{Blocks, Field, SIDE, Scatter, block_cells};
+use crate::linear::Moments;
 use crate::math::{Side, unflatten};
 
-use super::shape::Piece;
+use super::shape::{Piece, twice_to_face};
 use super::tiling::{Tile, Tiling};
 
 impl<const D: usize> Tiling<D> {
     /// Sets every tile's field to the one closest to the velocities on all its faces, in kinetic energy (CBAR eq. 24).
     /// Interior faces count as much as those at its surface: so fitting and solving are together one projection.
     pub fn fit(&mut self, blocks: &Blocks<D>, velocity: &[Field<f32>; D]) {
-        let (pieces, bodies, faces) = (&self.pieces, &self.bodies, &self.faces);
+        let (pieces, bodies, patches) = (&self.pieces, &self.bodies, &self.patches);
         self.tiles.par_iter_mut().zip(bodies).for_each(|(tile, body)| {
             let mut sums = [[0.0; 4]; 3];
             for axis in 0..D {
+                let mut add = |slot: u32, faces: &Bits, corner: [f64; 3]| {
+                    let own = add_velocities(velocity[axis].block(slot as usize), faces);
+                    add_moments::<D>(&own, corner, 1.0, &mut sums[axis]);
+                };
                 for piece in &pieces[tile.pieces.clone()] {
-                    let base = offset_of_block(blocks, tile, piece, axis);
-                    add_block::<D>(&velocity[axis], piece, base, &mut sums[axis]);
+                    add(piece.slot, &piece.bits, corner_of(blocks, tile, piece, axis));
                 }
-                let surface = &faces[body.faces[axis] as usize..body.faces[axis + 1] as usize];
                 // Low faces of the tile's cells were counted with their cells; high ones belong to the cell beyond.
-                for face in surface.iter().filter(|face| !face.ahead) {
-                    let u = f64::from(velocity[axis][face.cell as usize]);
-                    let place = face.twice.map(|t| 0.5 * f64::from(t));
-                    sums[axis][0] += u;
-                    (0..D).for_each(|k| sums[axis][k + 1] += u * place[k]);
+                for patch in body.across(axis, patches).iter().filter(|patch| !patch.ahead) {
+                    add(patch.slot, &patch.cells, patch.corner());
                 }
             }
             // The response is one to forces, the sums are of velocities.
@@ -42,9 +41,23 @@ impl<const D: usize> Tiling<D> {
         let out = velocity.each_mut().map(|field| Scatter::new(field.as_mut_slice()));
         self.tiles.par_iter().zip(&self.bodies).for_each(|(tile, body)| {
             for axis in 0..D {
-                for face in &self.faces[body.faces[axis] as usize..body.faces[axis + 1] as usize] {
-                    // SAFETY: the faces of tiles are disjoint, and their cells are stored.
-                    unsafe { out[axis].put(place_of(blocks, face, axis), value_at::<D>(tile, axis, face)) };
+                // SAFETY: the faces of tiles are disjoint, and their cells are stored.
+                let write = |slot, faces: &Bits, corner| unsafe {
+                    write_block::<D>(&tile.field[axis], slot, faces, corner, &out[axis]);
+                };
+                for patch in body.across(axis, &self.patches) {
+                    if !patch.ahead {
+                        write(patch.slot, &patch.cells, patch.corner());
+                        continue;
+                    }
+                    // Faces are stored with the cells on their high side: here the tile's own, one further.
+                    let (mut corner, cells) = (patch.corner(), &patch.cells);
+                    corner[axis] -= 1.0;
+                    let inside = masks::beside::<D>(cells, axis, false, &masks::NONE);
+                    write(patch.slot, &inside, corner);
+                    let beyond = masks::beside::<D>(&masks::NONE, axis, false, cells);
+                    corner[axis] += SIDE as f64;
+                    write(blocks.beside(patch.slot as usize, axis, Side::High), &beyond, corner);
                 }
             }
         });
@@ -57,12 +70,17 @@ impl<const D: usize> Tiling<D> {
         // A cell may lie beside several tiles, but has one face in each direction.
         for (axis, ahead) in (0..D).flat_map(|axis| [(axis, false), (axis, true)]) {
             self.tiles.par_iter().zip(&self.bodies).for_each(|(tile, body)| {
-                let faces = &self.faces[body.faces[axis] as usize..body.faces[axis + 1] as usize];
-                for face in faces.iter().filter(|face| face.ahead == ahead) {
-                    let exact = exact_at::<D>(tile, axis, face);
-                    let error = f64::from(exact as f32) - exact;
-                    // SAFETY: no other face in this direction has this cell.
-                    unsafe { *out.at(face.cell as usize) += if ahead { error } else { -error } };
+                let patches = body.across(axis, &self.patches).iter();
+                for patch in patches.filter(|patch| patch.ahead == ahead) {
+                    let start = patch.slot as usize * block_cells(D);
+                    for (row, bits) in rows_of::<D>(&patch.cells) {
+                        let values = values_in_row::<D>(&tile.field[axis], patch.corner(), row);
+                        let errors = values.map(|exact| patch.sign() * (f64::from(exact as f32) - exact));
+                        for x in masks::each_in(u64::from(bits)) {
+                            // SAFETY: no other face in this direction has this cell.
+                            unsafe { *out.at(start + row * SIDE + x) += errors[x] };
+                        }
+                    }
                 }
             });
         }
@@ -70,23 +88,17 @@ impl<const D: usize> Tiling<D> {
 
     /// Adds to the fields what the pressures around them and a uniform impulse do: `v + K J q` (CBAR eq. 22).
     pub fn respond(&mut self, q: &Field<f64>, impulse: [f64; D]) {
-        let (bodies, faces) = (&self.bodies, &self.faces);
+        let (bodies, patches) = (&self.bodies, &self.patches);
         self.tiles.par_iter_mut().zip(bodies).for_each(|(tile, body)| {
-            let mut forces = [[0.0; 4]; 3];
+            let (mut forces, mut sum) = ([[0.0; 4]; 3], 0.0);
             for axis in 0..D {
-                for face in &faces[body.faces[axis] as usize..body.faces[axis + 1] as usize] {
-                    let push = if face.ahead { q[face.cell as usize] } else { -q[face.cell as usize] };
-                    forces[axis][0] += push;
-                    (0..D).for_each(|k| forces[axis][k + 1] += 0.5 * f64::from(face.twice[k]) * push);
+                for patch in body.across(axis, patches) {
+                    let own = add_pressures(q.block(patch.slot as usize), &patch.cells);
+                    sum += add_moments::<D>(&own, patch.corner(), patch.sign(), &mut forces[axis]);
                 }
             }
             let change = body.response.apply::<D>(&forces);
-            tile.pressure = extended_pressure::<D>(
-                &change,
-                tile.density,
-                &faces[body.faces[0] as usize..body.faces[D] as usize],
-                q,
-            );
+            tile.pressure = extended_pressure(tile, &change, sum);
             for axis in 0..D {
                 (0..=D).for_each(|k| tile.field[axis][k] += change[axis][k]);
                 tile.field[axis][0] += impulse[axis];
@@ -102,11 +114,7 @@ impl<const D: usize> Tiling<D> {
             for piece in &self.pieces[tile.pieces.clone()] {
                 let first = blocks.first_cell(piece.slot as usize);
                 let start = piece.slot as usize * block_cells(D);
-                for row in 0..block_cells(D) / SIDE {
-                    let bits = masks::row(&piece.bits, row);
-                    if bits == 0 {
-                        continue;
-                    }
+                for (row, bits) in rows_of::<D>(&piece.bits) {
                     let at = unflatten::<D>(row * SIDE, SIDE);
                     let mut x: [f64; D] =
                         std::array::from_fn(|k| f64::from(first[k] + at[k] as i32 - tile.origin[k]) + 0.5);
@@ -127,17 +135,16 @@ impl<const D: usize> Tiling<D> {
         let out = velocity.each_mut().map(|field| Scatter::new(field.as_mut_slice()));
         self.tiles.par_iter().zip(&self.bodies).for_each(|(tile, body)| {
             for axis in 0..D {
+                // SAFETY: blocks are stored, and this tile alone writes to the low faces of its own cells and to the faces
+                // on their high sides.
+                let write = |slot, faces: &Bits, corner| unsafe {
+                    write_block::<D>(&tile.field[axis], slot, faces, corner, &out[axis]);
+                };
                 for piece in &self.pieces[tile.pieces.clone()] {
-                    let base = offset_of_block(blocks, tile, piece, axis);
-                    let start = piece.slot as usize * block_cells(D);
-                    // SAFETY: the block is stored, and this tile alone writes to the low faces of its own cells.
-                    let write = |local: usize, u: f32| unsafe { out[axis].put(start + local, u) };
-                    write_block::<D>(tile, piece, axis, base, write);
+                    write(piece.slot, &piece.bits, corner_of(blocks, tile, piece, axis));
                 }
-                let surface = &self.faces[body.faces[axis] as usize..body.faces[axis + 1] as usize];
-                for face in surface.iter().filter(|face| !face.ahead) {
-                    // SAFETY: as above, for the faces on the high side of its cells.
-                    unsafe { out[axis].put(face.cell as usize, value_at::<D>(tile, axis, face)) };
+                for patch in body.across(axis, &self.patches).iter().filter(|patch| !patch.ahead) {
+                    write(patch.slot, &patch.cells, patch.corner());
                 }
             }
         });
@@ -159,136 +166,131 @@ impl Quadratic {
     }
 }
 
-/// The pressure inside a tile, from how its velocity changed and from the cells around it. A rotation has no potential
-/// and is left out.
-fn extended_pressure<const D: usize>(
-    change: &crate::linear::Moments,
-    density: f64,
-    faces: &[BodyFace],
-    q: &Field<f64>,
-) -> Quadratic {
+/// The pressure inside a tile, from how its velocity changes and from the `sum` of pressures around it. A rotation has no
+/// potential and is left out.
+fn extended_pressure<const D: usize>(tile: &Tile<D>, change: &Moments, sum: f64) -> Quadratic {
     let mut pressure = Quadratic::default();
     for k in 0..D {
-        pressure.slope[k] = -density * change[k][0];
+        pressure.slope[k] = -tile.density * change[k][0];
         for l in 0..D {
-            pressure.curve[k][l] = -0.5 * density * (change[k][l + 1] + change[l][k + 1]);
+            pressure.curve[k][l] = -0.5 * tile.density * (change[k][l + 1] + change[l][k + 1]);
         }
     }
-    // Half a cell away from the faces they lie at; that averages out.
-    let misfit = |face: &BodyFace| {
-        let x: [f64; D] = std::array::from_fn(|k| 0.5 * f64::from(face.twice[k]));
-        q[face.cell as usize] - pressure.at(&x)
-    };
-    pressure.constant = faces.iter().map(misfit).sum::<f64>() / faces.len().max(1) as f64;
+    // On average over its surface it is what cells there have: half a cell away from their faces, but that averages out.
+    let (mut own, products) = (0.0, &tile.surface);
+    for k in 0..D {
+        own += pressure.slope[k] * products[0][k + 1];
+        own += (0..D).map(|l| 0.5 * pressure.curve[k][l] * products[k + 1][l + 1]).sum::<f64>();
+    }
+    pressure.constant = (sum - own) / products[0][0].max(1.0);
     pressure
 }
 
 /// Offset of the low face across an axis of a block's first cell from the tile's origin, in cells.
-fn offset_of_block<const D: usize>(
-    blocks: &Blocks<D>,
-    tile: &Tile<D>,
-    piece: &Piece,
-    axis: usize,
-) -> [f64; 3] {
+fn corner_of<const D: usize>(blocks: &Blocks<D>, tile: &Tile<D>, piece: &Piece, axis: usize) -> [f64; 3] {
     let first = blocks.first_cell(piece.slot as usize);
-    let mut base = [0.0; 3];
-    for k in 0..D {
-        base[k] = f64::from(first[k] - tile.origin[k]) + if k == axis { 0.0 } else { 0.5 };
-    }
-    base
+    twice_to_face(first, tile.origin, axis, false).map(|twice| 0.5 * f64::from(twice))
 }
 
-/// Adds `u (1, x, y, z)` over the low faces of a piece's cells.
-fn add_block<const D: usize>(velocity: &Field<f32>, piece: &Piece, base: [f64; 3], sums: &mut [f64; 4]) {
-    // Sums in the block's own coordinates first, lane by lane.
-    let own = add_rows(velocity.block(piece.slot as usize), &piece.bits);
-    let along_x = own[0].iter().enumerate().map(|(x, sum)| x as f64 * sum).sum::<f64>();
-    let [sum, along_y, along_z] = own.map(|lanes| lanes.iter().sum::<f64>());
-    sums[0] += sum;
-    for (k, along) in [along_x, along_y, along_z].into_iter().enumerate().take(D) {
-        sums[k + 1] += along + base[k] * sum;
-    }
+/// Rows that have any cell: number and cells.
+fn rows_of<const D: usize>(cells: &Bits) -> impl Iterator<Item = (usize, u8)> {
+    let layers = cells.iter().enumerate().filter(|(_, word)| **word != 0);
+    layers.flat_map(|(layer, word)| {
+        let rows = word.to_le_bytes().into_iter().enumerate().filter(|(_, bits)| *bits != 0);
+        rows.map(move |(row, bits)| (SIDE * layer + row, bits))
+    })
 }
 
-/// For the cells of a block, by lane: sums of values, and of these times y and z.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-fn add_rows(block: &[f32], cells: &Bits) -> [[f64; SIDE]; 3] {
-    let [mut sum, mut along_y, mut along_z] = [[0.0f64; SIDE]; 3];
-    let layers = block.as_chunks::<{ SIDE * SIDE }>().0;
-    for (z, (layer, &word)) in layers.iter().zip(cells).enumerate() {
-        let mut in_layer = [0.0f64; SIDE];
-        for (y, values) in layer.as_chunks::<SIDE>().0.iter().enumerate() {
-            let (bits, mut own) = (word >> (SIDE * y), values.map(f64::from));
-            if word != u64::MAX {
+/// Sums of values in some places of a block and of these times x, y and z, counted from the block's first place.
+fn sums_of_lanes(lanes: &[[f64; SIDE]; 3]) -> [f64; 4] {
+    let along_x = lanes[0].iter().enumerate().map(|(x, sum)| x as f64 * sum).sum::<f64>();
+    let [sum, along_y, along_z] = lanes.map(|lanes| lanes.iter().sum::<f64>());
+    [sum, along_x, along_y, along_z]
+}
+
+/// Adds `sign` times such sums, counted from where the block's first place is at `corner`. Returns that of the values.
+fn add_moments<const D: usize>(
+    lanes: &[[f64; SIDE]; 3],
+    corner: [f64; 3],
+    sign: f64,
+    moments: &mut [f64; 4],
+) -> f64 {
+    let own = sums_of_lanes(lanes);
+    moments[0] += sign * own[0];
+    (0..D).for_each(|k| moments[k + 1] += sign * (own[k + 1] + corner[k] * own[0]));
+    own[0]
+}
+
+/// For some places of a block, by lane: sums of values, and of these times y and z.
+macro_rules! add_rows {
+    ($name:ident, $number:ty) => {
+        #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+        fn $name(block: &[$number], places: &Bits) -> [[f64; SIDE]; 3] {
+            let [mut sum, mut along_y, mut along_z] = [[0.0f64; SIDE]; 3];
+            let layers = block.as_chunks::<{ SIDE * SIDE }>().0;
+            for (z, (layer, &word)) in layers.iter().zip(places).enumerate() {
+                if word == 0 {
+                    continue;
+                }
+                let mut in_layer = [0.0f64; SIDE];
+                for (y, values) in layer.as_chunks::<SIDE>().0.iter().enumerate() {
+                    let (bits, mut own) = (word >> (SIDE * y), values.map(f64::from));
+                    if word != u64::MAX {
+                        for x in 0..SIDE {
+                            own[x] = if bits >> x & 1 == 1 { own[x] } else { 0.0 };
+                        }
+                    }
+                    for x in 0..SIDE {
+                        in_layer[x] += own[x];
+                    }
+                    for x in 0..SIDE {
+                        along_y[x] += y as f64 * own[x];
+                    }
+                }
                 for x in 0..SIDE {
-                    own[x] = if bits >> x & 1 == 1 { own[x] } else { 0.0 };
+                    sum[x] += in_layer[x];
+                }
+                for x in 0..SIDE {
+                    along_z[x] += z as f64 * in_layer[x];
                 }
             }
-            for x in 0..SIDE {
-                in_layer[x] += own[x];
-            }
-            for x in 0..SIDE {
-                along_y[x] += y as f64 * own[x];
-            }
+            [sum, along_y, along_z]
         }
-        for x in 0..SIDE {
-            sum[x] += in_layer[x];
-        }
-        for x in 0..SIDE {
-            along_z[x] += z as f64 * in_layer[x];
-        }
-    }
-    [sum, along_y, along_z]
+    };
+}
+add_rows!(add_velocities, f32);
+add_rows!(add_pressures, f64);
+
+/// A component of a tile's velocity on a row of faces, in a block whose first one is at `corner`. What it is at a face does
+/// not depend on the block that the face is counted from, to the last bit.
+fn values_in_row<const D: usize>(field: &[f64; 4], corner: [f64; 3], row: usize) -> [f64; SIDE] {
+    let at = unflatten::<D>(row * SIDE, SIDE);
+    let aside = (1..D).map(|k| field[k + 1] * (corner[k] + at[k] as f64)).sum::<f64>();
+    let start = field[0] + aside;
+    std::array::from_fn(|x| start + field[1] * (corner[0] + x as f64))
 }
 
-/// Evaluates a tile's field on the low faces of a piece's cells.
-fn write_block<const D: usize>(
-    tile: &Tile<D>,
-    piece: &Piece,
-    axis: usize,
-    base: [f64; 3],
-    write: impl Fn(usize, f32),
+/// Writes a component of a tile's velocity to some faces of a block whose first one is at `corner`.
+///
+/// # Safety
+/// The block is stored, and nobody else writes to these faces.
+unsafe fn write_block<const D: usize>(
+    field: &[f64; 4],
+    slot: u32,
+    faces: &Bits,
+    corner: [f64; 3],
+    out: &Scatter<'_, f32>,
 ) {
-    let field = &tile.field[axis];
-    for row in 0..block_cells(D) / SIDE {
-        let bits = masks::row(&piece.bits, row);
-        if bits == 0 {
-            continue;
-        }
-        let at = unflatten::<D>(row * SIDE, SIDE);
-        let start: f64 = field[0] + (0..D).map(|k| field[k + 1] * (base[k] + at[k] as f64)).sum::<f64>();
-        let values: [f32; SIDE] = std::array::from_fn(|x| (start + field[1] * x as f64) as f32);
+    let start = slot as usize * block_cells(D);
+    for (row, bits) in rows_of::<D>(faces) {
+        let values = values_in_row::<D>(field, corner, row).map(|value| value as f32);
+        let write = |x: usize| unsafe { out.put(start + row * SIDE + x, values[x]) };
         if bits == u8::MAX {
-            (0..SIDE).for_each(|x| write(row * SIDE + x, values[x]));
-            continue;
-        }
-        for x in masks::each_in(u64::from(bits)) {
-            write(row * SIDE + x, values[x]);
+            (0..SIDE).for_each(write);
+        } else {
+            masks::each_in(u64::from(bits)).for_each(write);
         }
     }
-}
-
-/// A tile's velocity at a face.
-fn exact_at<const D: usize>(tile: &Tile<D>, axis: usize, face: &BodyFace) -> f64 {
-    let field = &tile.field[axis];
-    field[0] + (0..D).map(|k| field[k + 1] * 0.5 * f64::from(face.twice[k])).sum::<f64>()
-}
-
-/// The same, rounded as velocities are stored.
-fn value_at<const D: usize>(tile: &Tile<D>, axis: usize, face: &BodyFace) -> f32 {
-    exact_at::<D>(tile, axis, face) as f32
-}
-
-/// Where a face is stored: with the cell on its high side.
-fn place_of<const D: usize>(blocks: &Blocks<D>, face: &BodyFace, axis: usize) -> usize {
-    let cell = face.cell as usize;
-    if !face.ahead {
-        return cell;
-    }
-    let cells = block_cells(D);
-    let (slot, (local, is_beyond)) = (cell / cells, across(cell % cells, axis, true));
-    let slot = if is_beyond { blocks.beside(slot, axis, Side::High) as usize } else { slot };
-    slot * cells + local
 }
 
 /// The velocity field as statistics and pictures want it.

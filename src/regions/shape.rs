@@ -1,9 +1,9 @@
 //! What follows from the shape of a body alone: its faces, its mass, and how it answers forces.
 
 use crate::grid::masks::{self, Bits};
-use crate::grid::{Blocks, SIDE, across, block_cells};
-use crate::linear::{BodyFace, Response};
-use crate::math::{Side, unflatten};
+use crate::grid::{Blocks, SIDE};
+use crate::linear::{BodyPatch, Response};
+use crate::math::Side;
 
 /// The cells of a body in one block.
 #[derive(Clone, Copy, Debug)]
@@ -23,12 +23,23 @@ pub(super) struct Faces {
     /// Those at its surface.
     pub surface: Gram,
     /// The latter, by axis.
-    pub list: [Vec<BodyFace>; 3],
+    pub patches: [Vec<BodyPatch>; 3],
 }
 
-/// Twice an offset so many cells further along x.
-fn along(twice: [i32; 3], x: usize) -> [i32; 3] {
-    [twice[0] + 2 * x as i32, twice[1], twice[2]]
+impl Faces {
+    /// Counts faces at the surface, if there are any.
+    fn add<const D: usize>(&mut self, axis: usize, patch: BodyPatch) {
+        if patch.cells == masks::NONE {
+            return;
+        }
+        let sums = CellSums::of::<D>(&patch.cells);
+        sums.include::<D>(&mut self.surface[axis], patch.corner());
+        if !patch.ahead {
+            // Low faces are counted with the body's cells; these belong to cells beyond it.
+            sums.include::<D>(&mut self.all[axis], patch.corner());
+        }
+        self.patches[axis].push(patch);
+    }
 }
 
 /// Of the bits of a row: how many, the sum of their places, and that of the squares of these.
@@ -101,67 +112,53 @@ impl CellSums {
     }
 }
 
-/// Where a body's neighbours and its own cells are looked up.
+/// A body among its neighbours.
 pub(super) struct Around<'a, const D: usize> {
-    pub blocks: &'a Blocks<D>,
+    blocks: &'a Blocks<D>,
     /// The body, block by block.
-    pub pieces: &'a [Piece],
+    pieces: &'a [Piece],
+    /// Their slots in ascending order, with their places in the list.
+    by_slot: Vec<(u32, usize)>,
     /// Its origin: the lattice corner that offsets are counted from, in cells.
-    pub origin: [i32; D],
+    origin: [i32; D],
 }
 
-impl<const D: usize> Around<'_, D> {
-    fn bits(&self, slot: u32) -> Bits {
-        self.pieces.iter().find(|piece| piece.slot == slot).map_or(masks::NONE, |piece| piece.bits)
+impl<'a, const D: usize> Around<'a, D> {
+    pub fn new(blocks: &'a Blocks<D>, pieces: &'a [Piece], origin: [i32; D]) -> Self {
+        let mut by_slot: Vec<(u32, usize)> = pieces.iter().map(|piece| piece.slot).zip(0..).collect();
+        by_slot.sort_unstable();
+        Around { blocks, pieces, by_slot, origin }
     }
 
-    /// Twice the offset of the low face across an axis of a row's first cell from the origin.
-    fn offset(&self, slot: usize, axis: usize, row: usize) -> [i32; 3] {
-        let (first, at) = (self.blocks.first_cell(slot), unflatten::<D>(row * SIDE, SIDE));
-        let mut twice = [0; 3];
-        for k in 0..D {
-            twice[k] = 2 * (first[k] + at[k] as i32 - self.origin[k]) + (k != axis) as i32;
-        }
-        twice
-    }
-
-    /// Rows with cells: number, bits, and [`Self::offset`].
-    fn rows(&self, slot: usize, axis: usize, cells: &Bits) -> impl Iterator<Item = (usize, u8, [i32; 3])> {
-        let cells = *cells;
-        let rows = if cells == masks::NONE { 0 } else { block_cells(D) / SIDE };
-        let bits = move |row: usize| (row, masks::row(&cells, row));
-        (0..rows)
-            .map(bits)
-            .filter(|(_, bits)| *bits != 0)
-            .map(move |(row, bits)| (row, bits, self.offset(slot, axis, row)))
+    fn bits(&self, slot: u32) -> Option<&Bits> {
+        let at = self.by_slot.binary_search_by_key(&slot, |(slot, _)| *slot).ok()?;
+        Some(&self.pieces[self.by_slot[at].1].bits)
     }
 
     /// Counts the faces.
     pub fn count(&self) -> Faces {
         let mut faces = Faces::default();
         for piece in self.pieces {
-            let (slot, cells) = (piece.slot as usize, CellSums::of::<D>(&piece.bits));
+            let (first, own) = (self.blocks.first_cell(piece.slot as usize), CellSums::of::<D>(&piece.bits));
             for axis in 0..D {
-                let mut first = self.offset(slot, axis, 0).map(|t| 0.5 * t as f64);
-                cells.include::<D>(&mut faces.all[axis], first);
-                for (side, high) in Side::BOTH.into_iter().zip([false, true]) {
-                    let next = self.blocks.beside(slot, axis, side);
-                    let inner = masks::beside::<D>(&piece.bits, axis, high, &self.bits(next));
-                    let ends: Bits = std::array::from_fn(|word| piece.bits[word] & !inner[word]);
-                    let surface = CellSums::of::<D>(&ends);
-                    if high {
-                        // Low faces were counted with their cells.
-                        first[axis] += 1.0;
-                        surface.include::<D>(&mut faces.all[axis], first);
-                    }
-                    surface.include::<D>(&mut faces.surface[axis], first);
-                    for (row, bits, mut twice) in self.rows(slot, axis, &ends) {
-                        twice[axis] += 2 * i32::from(high);
-                        for x in masks::each_in(u64::from(bits)) {
-                            let (cell, is_beyond) = across(row * SIDE + x, axis, high);
-                            let owner = if is_beyond { next } else { piece.slot };
-                            faces.list[axis].push(face::<D>(owner, cell, along(twice, x), !high));
-                        }
+                let low = twice_to_face(first, self.origin, axis, false).map(|twice| 0.5 * f64::from(twice));
+                own.include::<D>(&mut faces.all[axis], low);
+                let next = Side::BOTH.map(|side| self.blocks.beside(piece.slot as usize, axis, side));
+                let beyond = next.map(|slot| self.bits(slot));
+                for ahead in [false, true] {
+                    let twice = twice_to_face(first, self.origin, axis, ahead);
+                    // Cells of the same block, before a cell of the body there or in the block beyond.
+                    let there = beyond[usize::from(ahead)].unwrap_or(&masks::NONE);
+                    let before = masks::beside::<D>(&piece.bits, axis, ahead, there);
+                    let cells = std::array::from_fn(|word| before[word] & !piece.bits[word]);
+                    faces.add::<D>(axis, BodyPatch { slot: piece.slot, cells, twice, ahead });
+                    // Those of the block on the other side, unless it is the body's too and so has its turn.
+                    let back = usize::from(!ahead);
+                    if beyond[back].is_none() {
+                        let cells = masks::beside::<D>(&masks::NONE, axis, ahead, &piece.bits);
+                        let mut twice = twice;
+                        twice[axis] += if ahead { -2 } else { 2 } * SIDE as i16;
+                        faces.add::<D>(axis, BodyPatch { slot: next[back], cells, twice, ahead });
                     }
                 }
             }
@@ -170,8 +167,18 @@ impl<const D: usize> Around<'_, D> {
     }
 }
 
-pub(super) fn face<const D: usize>(slot: u32, local: usize, twice: [i32; 3], ahead: bool) -> BodyFace {
-    BodyFace { cell: slot * block_cells(D) as u32 + local as u32, twice: twice.map(|t| t as i8), ahead }
+/// Twice the offset from a body's origin of a face of the cell `first`: the low one across an axis, or the high one.
+pub(super) fn twice_to_face<const D: usize>(
+    first: [i32; D],
+    origin: [i32; D],
+    axis: usize,
+    high: bool,
+) -> [i16; 3] {
+    std::array::from_fn(|k| match k {
+        k if k >= D => 0,
+        k if k == axis => 2 * (first[k] - origin[k] + i32::from(high)) as i16,
+        k => 2 * (first[k] - origin[k]) as i16 + 1,
+    })
 }
 
 /// How bodies of a shape answer forces, and the bound of their term.
@@ -179,25 +186,32 @@ pub(super) fn face<const D: usize>(slot: u32, local: usize, twice: [i32; 3], ahe
 pub(super) struct Answer {
     pub response: Response,
     pub bound: f64,
+    /// Products of (1, x, y, z) summed over all faces at the surface.
+    pub surface: [[f64; 4]; 4],
 }
 
 impl Answer {
     /// None for bodies so thin that some affine field is not determined.
     pub fn new<const D: usize>(faces: &Faces, density: f64) -> Option<Answer> {
         let response = Response::new::<D>(&faces.all, density)?;
-        Some(Answer { response, bound: response.bound::<D>(&faces.surface) })
+        let across = &faces.surface;
+        let surface = std::array::from_fn(|k| {
+            std::array::from_fn(|l| across[..D].iter().map(|products| products[k][l]).sum::<f64>())
+        });
+        Some(Answer { response, bound: response.bound::<D>(across), surface })
     }
 
     /// The same shape, so many times denser.
     pub fn with_density(&self, density: f64) -> Answer {
-        Answer { response: self.response.with_density(density), bound: self.bound / density }
+        Answer { response: self.response.with_density(density), bound: self.bound / density, ..*self }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::hash_unit;
+    use crate::grid::block_cells;
+    use crate::math::{hash_unit, unflatten};
 
     fn cell_sums_add_up_cells<const D: usize>() {
         let offset = std::array::from_fn(|k| if k < D { 2.5 - 7.0 * k as f64 } else { 0.0 });

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::geometry::{Boundary, Label};
 use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, CellSet, Field, Slots};
-use crate::linear::{Bodies, Body, BodyFace, Moments};
+use crate::linear::{Bodies, Body, BodyPatch, Moments};
 use crate::math::Side;
 
 use super::bands::Bands;
@@ -68,6 +68,8 @@ pub struct Tile<const D: usize> {
     /// Density over the liquid's.
     pub density: f64,
     pub(super) pressure: Quadratic,
+    /// Products of (1, x, y, z) summed over the faces at its surface, x from the origin in cells.
+    pub(super) surface: [[f64; 4]; 4],
     pub(super) pieces: std::ops::Range<usize>,
 }
 
@@ -80,7 +82,7 @@ pub struct Tiling<const D: usize> {
     inside: Field<Bits>,
     pub(super) pieces: Vec<Piece>,
     pub(super) bodies: Vec<Body>,
-    pub(super) faces: Vec<BodyFace>,
+    pub(super) patches: Vec<BodyPatch>,
     /// How boxes without any cell missing answer, by their size in blocks.
     whole: HashMap<i32, Answer>,
 }
@@ -97,7 +99,7 @@ impl<const D: usize> Tiling<D> {
             inside: Field::new(1, masks::NONE),
             pieces: Vec::new(),
             bodies: Vec::new(),
-            faces: Vec::new(),
+            patches: Vec::new(),
             whole: HashMap::new(),
         }
     }
@@ -107,7 +109,7 @@ impl<const D: usize> Tiling<D> {
         self.tiles.clear();
         self.pieces.clear();
         self.bodies.clear();
-        self.faces.clear();
+        self.patches.clear();
         self.inside.resize(blocks.slot_count());
         self.inside.as_mut_slice().fill(masks::NONE);
     }
@@ -173,7 +175,7 @@ impl<const D: usize> Tiling<D> {
 
     fn number(&mut self, found: impl Iterator<Item = Found<D>>) {
         let mut boxless = 0;
-        for Found { mut tile, pieces, answer, faces, in_box } in found {
+        for Found { mut tile, pieces, answer, patches, in_box } in found {
             tile.id = match in_box {
                 Some(index) => tile.origin.iter().fold(index as u64, |id, &c| id << 16 | (c as u64 & 0xffff)),
                 None => {
@@ -187,13 +189,15 @@ impl<const D: usize> Tiling<D> {
                 inside.iter_mut().zip(piece.bits).for_each(|(inside, bits)| *inside |= bits);
             }
             self.pieces.extend(pieces);
-            let mut start = [self.faces.len() as u32; 4];
-            for (axis, faces) in faces.iter().enumerate() {
-                self.faces.extend_from_slice(faces);
-                start[axis + 1] = self.faces.len() as u32;
+            let mut start = [self.patches.len() as u32; 4];
+            for (axis, patches) in patches.iter().enumerate() {
+                self.patches.extend_from_slice(patches);
+                start[axis + 1] = self.patches.len() as u32;
             }
-            let Answer { response, bound } = answer;
-            self.bodies.push(Body { faces: start, response, bound });
+            let Answer { response, bound, surface } = answer;
+            tile.surface = surface;
+            let width = (0..D).map(|k| tile.high[k] - tile.low[k]).max().unwrap_or(0) as u32;
+            self.bodies.push(Body { patches: start, width, response, bound });
             self.tiles.push(tile);
         }
     }
@@ -206,7 +210,7 @@ impl<const D: usize> Tiling<D> {
     /// The tiles as bodies; `whole` is a whole link of the liquid around them.
     /// The cells around them are `known` as far as [`Self::left_in`] told.
     pub fn bodies<'a>(&'a self, whole: f32, known: &'a Field<Option<Bits>>) -> Bodies<'a> {
-        Bodies { list: &self.bodies, faces: &self.faces, whole, known }
+        Bodies { list: &self.bodies, patches: &self.patches, whole, known }
     }
 
     /// Cells that tiles leave of a block, and that touch others that they leave, in or beside it. That makes them unknowns

@@ -1,11 +1,10 @@
 //! Tiles that fill their box: everything about them follows from its size.
 
-use crate::grid::{Blocks, SIDE};
-use crate::linear::BodyFace;
-use crate::math::{flatten, power, unflatten};
+use crate::grid::{Blocks, SIDE, masks};
+use crate::linear::BodyPatch;
 
-use super::boxes::Box;
-use super::shape::{Answer, Faces, Gram, face};
+use super::boxes::{Box, low_plane};
+use super::shape::{Answer, Faces, Gram, twice_to_face};
 
 /// Number, sum and sum of squares of coordinates.
 fn moments(coordinates: impl Iterator<Item = f64>) -> [f64; 3] {
@@ -42,40 +41,26 @@ pub(super) fn answer<const D: usize>(side: i32) -> Answer {
     Answer::new::<D>(&faces, 1.0).expect("a tile of at least seven cells along each axis has a mass")
 }
 
-/// The faces at the surface of a box, by axis: low side, then high side.
-pub(super) fn faces<const D: usize>(blocks: &Blocks<D>, this: &Box<D>) -> [Vec<BodyFace>; 3] {
-    let side = this.side as usize;
-    // The blocks of the box, and those beyond its high faces.
-    let slots: Vec<u32> = (0..power(side + 1, D))
-        .map(|index| {
-            let at = unflatten::<D>(index, side + 1);
-            blocks.slot_at(std::array::from_fn(|axis| this.low[axis] + at[axis] as i32))
-        })
-        .collect();
-    let width = side * SIDE;
-    let across = width - 1;
+/// The patches at the surface of a box, by axis.
+pub(super) fn patches<const D: usize>(blocks: &Blocks<D>, this: &Box<D>) -> [Vec<BodyPatch>; 3] {
+    let origin = this.middle(blocks);
     std::array::from_fn(|axis| {
         let mut list = Vec::new();
         if axis >= D {
             return list;
         }
-        list.reserve_exact(2 * power(across, D - 1));
-        for (plane, neighbour, ahead) in [(1, 0, true), (width, width, false)] {
-            for index in 0..power(across, D - 1) {
-                let mut rest = index;
-                let (mut cell, mut twice) = ([0usize; D], [0i32; 3]);
-                for k in 0..D {
-                    if k == axis {
-                        cell[k] = neighbour;
-                        twice[k] = 2 * plane as i32 - width as i32;
-                    } else {
-                        cell[k] = 1 + rest % across;
-                        rest /= across;
-                        twice[k] = 2 * cell[k] as i32 + 1 - width as i32;
-                    }
-                }
-                let slot = slots[flatten(cell.map(|c| c / SIDE), side + 1)];
-                list.push(face::<D>(slot, flatten(cell.map(|c| c % SIDE), SIDE), twice, ahead));
+        // Cells at the low side of the box stay ordinary, and so do those beyond its high side.
+        for block in this.blocks().filter(|block| block[axis] == this.low[axis]) {
+            let aside = this.seams_across(block, |k| k != axis);
+            let cells = std::array::from_fn(|word| match word < masks::words(D) {
+                true => low_plane(axis, word) & !aside[word],
+                false => 0,
+            });
+            for (ahead, way) in [(true, 0), (false, this.side)] {
+                let mut block = block;
+                block[axis] += way;
+                let twice = twice_to_face(blocks.grid().first_cell(block), origin, axis, ahead);
+                list.push(BodyPatch { slot: blocks.slot_at(block), cells, twice, ahead });
             }
         }
         list
@@ -100,23 +85,25 @@ mod tests {
                 Piece { slot: blocks.slot_at(block), bits }
             })
             .collect();
-        let origin = blocks.grid().first_cell(this.low).map(|c| c + 8);
-        let counted = Around { blocks: &blocks, pieces: &pieces, origin }.count();
+        let origin = this.middle(&blocks);
+        let counted = Around::new(&blocks, &pieces, origin).count();
         let expected = Answer::new::<D>(&counted, 1.0).expect("thick enough");
         let found = answer::<D>(2);
         assert!((found.bound - expected.bound).abs() < 1e-9, "{} {}", found.bound, expected.bound);
+        assert_eq!(found.surface, expected.surface, "{D}D");
         let forces = [[1.0, -0.5, 2.0, 0.3], [0.2, 0.7, -1.0, 0.9], [1.5, 0.1, 0.4, -0.6]];
         let (a, b) = (found.response.apply::<D>(&forces), expected.response.apply::<D>(&forces));
         for axis in 0..D {
             for k in 0..=D {
                 assert!((a[axis][k] - b[axis][k]).abs() < 1e-12, "{D}D {axis} {k}");
             }
-            let sort = |mut list: Vec<BodyFace>| {
-                list.sort_by_key(|face| (face.cell, face.ahead));
+            let sort = |list: &[BodyPatch]| {
+                let mut list = list.to_vec();
+                list.sort_by_key(|patch| (patch.slot, patch.ahead));
                 list
             };
-            let listed = sort(faces(&blocks, &this)[axis].clone());
-            assert_eq!(listed, sort(counted.list[axis].clone()), "{D}D axis {axis}");
+            let listed = sort(&patches(&blocks, &this)[axis]);
+            assert_eq!(listed, sort(&counted.patches[axis]), "{D}D axis {axis}");
         }
     }
 

@@ -6,7 +6,7 @@ use sprs::TriMat;
 
 use super::super::assemble::{Assembled, assemble};
 use super::super::system::System;
-use super::body::{Bodies, BodyFace, Moments};
+use super::body::{Bodies, Face, Moments};
 
 /// Writes out `L + Σ JᵀKJ`, rows as [`assemble`] has them. Every body makes a dense block of the cells around it, so this
 /// is for small systems.
@@ -19,20 +19,13 @@ pub fn assemble_with_bodies<const D: usize>(system: &System<'_, D>, bodies: &Bod
     }
     let rows: HashMap<u32, usize> =
         network.cells.iter().enumerate().map(|(row, &cell)| (cell, row)).collect();
-    let row_of = |face: &BodyFace| rows[&face.cell];
     for body in bodies.list {
-        let faces: Vec<(usize, Moments)> = (0..D)
-            .flat_map(|axis| {
-                let range = body.faces[axis] as usize..body.faces[axis + 1] as usize;
-                bodies.faces[range].iter().map(move |face| {
-                    let sign = if face.ahead { 1.0 } else { -1.0 };
-                    let mut column = [[0.0; 4]; 3];
-                    column[axis][0] = sign;
-                    (0..D).for_each(|k| column[axis][k + 1] = 0.5 * sign * f64::from(face.twice[k]));
-                    (row_of(face), column)
-                })
-            })
-            .collect();
+        let column_of = |face: Face| {
+            let mut column = [[0.0; 4]; 3];
+            column[face.axis] = face.force;
+            (rows[&face.cell], column)
+        };
+        let faces: Vec<(usize, Moments)> = bodies.faces::<D>(body).map(column_of).collect();
         for (column, forces) in &faces {
             let field = body.response.apply::<D>(forces);
             for (row, weights) in &faces {

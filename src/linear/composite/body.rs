@@ -1,21 +1,36 @@
 //! Bodies as a solve sees them.
 
-use crate::grid::Field;
-use crate::grid::masks::Bits;
+use crate::grid::masks::{self, Bits};
+use crate::grid::{Field, SIDE, block_cells};
+use crate::math::unflatten;
 
 /// One number per axis and affine basis function (1, x, y, z): the forces on a body, or its velocity field. In 2D the last
 /// axis and the last function are unused.
 pub type Moments = [[f64; 4]; 3];
 
-/// A face between a body and a cell beside it.
+/// Faces between a body and cells of one block, across one axis and all on the same side of their cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BodyFace {
-    /// The cell beside the body, `slot · 8^D + local`.
-    pub cell: u32,
-    /// Twice the face centre's offset from the body's origin, in cells.
-    pub twice: [i8; 3],
-    /// Whether the body lies on the cell's high side.
+pub struct BodyPatch {
+    /// The block.
+    pub slot: u32,
+    /// The cells beside the body.
+    pub cells: Bits,
+    /// Twice the offset from the body's origin, in cells, of the face that the block's first cell has on that side.
+    pub twice: [i16; 3],
+    /// Whether the body lies on the cells' high side.
     pub ahead: bool,
+}
+
+impl BodyPatch {
+    /// 1 if the body lies on the cells' high side, and pressure pushes it there; else −1.
+    pub fn sign(&self) -> f64 {
+        if self.ahead { 1.0 } else { -1.0 }
+    }
+
+    /// The offset of the first cell's face from the body's origin, in cells.
+    pub fn corner(&self) -> [f64; 3] {
+        self.twice.map(|twice| 0.5 * f64::from(twice))
+    }
 }
 
 /// A body's velocity per unit of force: the inverse of its mass matrix on the affine fields without divergence
@@ -144,12 +159,21 @@ fn invert<const D: usize>(matrix: &[[f64; 4]; 4], density: f64) -> Option<[[f64;
 /// One body.
 #[derive(Clone, Debug)]
 pub struct Body {
-    /// Where its faces across each axis start in [`Bodies::faces`], and where the last ones end.
-    pub faces: [u32; 4],
+    /// Where its patches across each axis start in [`Bodies::patches`], and where the last ones end.
+    pub patches: [u32; 4],
+    /// Of the box around it, the longest edge, in cells.
+    pub width: u32,
     /// How it answers forces.
     pub response: Response,
     /// At least the largest eigenvalue of `Σ c cᵀ K` over its faces: [`Response::bound`].
     pub bound: f64,
+}
+
+impl Body {
+    /// Its patches across an axis, of those of all bodies.
+    pub fn across<'a>(&self, axis: usize, patches: &'a [BodyPatch]) -> &'a [BodyPatch] {
+        &patches[self.patches[axis] as usize..self.patches[axis + 1] as usize]
+    }
 }
 
 /// All bodies of a system.
@@ -158,11 +182,36 @@ pub struct Bodies<'a> {
     /// The bodies.
     pub list: &'a [Body],
     /// Their faces.
-    pub faces: &'a [BodyFace],
+    pub patches: &'a [BodyPatch],
     /// A whole link of the network around them, if that is of one material.
     pub whole: f32,
     /// Per slot: the unknowns of blocks in which all links are whole and nothing else holds a cell, where they are known.
     pub known: &'a Field<Option<Bits>>,
+}
+
+/// A face of a body, as references see it.
+pub(super) struct Face {
+    /// The cell beside it, `slot · 8^D + local`.
+    pub cell: u32,
+    pub axis: usize,
+    /// Force per unit of the cell's pressure, across the axis: for (1, x, y, z).
+    pub force: [f64; 4],
+}
+
+impl Bodies<'_> {
+    /// The faces of a body, one by one.
+    pub(super) fn faces<const D: usize>(&self, body: &Body) -> impl Iterator<Item = Face> {
+        (0..D).flat_map(move |axis| {
+            body.across(axis, self.patches).iter().flat_map(move |patch| {
+                masks::each(&patch.cells).map(move |local| {
+                    let (at, sign, corner) = (unflatten::<D>(local, SIDE), patch.sign(), patch.corner());
+                    let mut force = [sign, 0.0, 0.0, 0.0];
+                    (0..D).for_each(|k| force[k + 1] = sign * (corner[k] + at[k] as f64));
+                    Face { cell: patch.slot * block_cells(D) as u32 + local as u32, axis, force }
+                })
+            })
+        })
+    }
 }
 
 #[cfg(test)]

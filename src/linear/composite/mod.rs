@@ -3,7 +3,7 @@
 //! `A = L + Σ_b J_bᵀ K_b J_b`: the network `L` of a [`super::System`] between the cells outside of bodies, and for each
 //! body the response `K_b` of its few degrees of freedom to the pressures around it. Cells inside bodies are no unknowns.
 //!
-//! * [`Body`], [`BodyFace`], [`Response`]: what a solve is told about bodies.
+//! * [`Body`], [`BodyPatch`], [`Response`]: what a solve is told about bodies.
 //! * `net`, `pattern`, `visit`, `ties`: a network stored without gaps. Between tiles there are sheets of cells: blocks of
 //!   their own shape, most of them alike. `frame`, `rows`, `sight`: blocks are kept in rows that lie as their nodes do, and
 //!   swept as they are without bodies. `gather`: those that rows do not suit, node by node.
@@ -34,6 +34,6 @@ mod ties;
 mod visit;
 
 pub use assemble::assemble_with_bodies;
-pub use body::{Bodies, Body, BodyFace, Moments, Response};
+pub use body::{Bodies, Body, BodyPatch, Moments, Response};
 pub(super) use saddle::minimal_residuals;
 pub(super) use space::Composite;

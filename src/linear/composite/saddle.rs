@@ -12,7 +12,7 @@
 
 use super::super::assemble::Assembled;
 use super::super::params::SolverParams;
-use super::body::{Bodies, Moments};
+use super::body::{Bodies, Face, Moments};
 
 /// What [`minimal_residuals`] found.
 pub(in super::super) struct Found {
@@ -62,23 +62,15 @@ struct Saddle<'a, const D: usize> {
     network: &'a Assembled,
     bodies: Option<&'a Bodies<'a>>,
     diagonal: Vec<f64>,
-    /// The row beside each face.
-    row_of_face: Vec<usize>,
+    /// Of each body: its faces, and the rows beside them.
+    faces: Vec<Vec<(usize, Face)>>,
 }
 
 impl<const D: usize> Saddle<'_, D> {
     /// Calls `each(body, face's row, axis, its weights for (1, x, y, z))`.
     fn each_face(&self, mut each: impl FnMut(usize, usize, usize, [f64; 4])) {
-        let Some(bodies) = self.bodies else { return };
-        for (index, body) in bodies.list.iter().enumerate() {
-            for axis in 0..D {
-                for at in body.faces[axis] as usize..body.faces[axis + 1] as usize {
-                    let face = &bodies.faces[at];
-                    let sign = if face.ahead { 1.0 } else { -1.0 };
-                    let [x, y, z] = face.twice.map(|twice| 0.5 * sign * f64::from(twice));
-                    each(index, self.row_of_face[at], axis, [sign, x, y, z]);
-                }
-            }
+        for (body, faces) in self.faces.iter().enumerate() {
+            faces.iter().for_each(|(row, face)| each(body, *row, face.axis, face.force));
         }
     }
 
@@ -156,12 +148,15 @@ pub(in super::super) fn minimal_residuals<const D: usize>(
 ) -> Found {
     let rows: std::collections::HashMap<u32, usize> =
         network.cells.iter().enumerate().map(|(row, &cell)| (cell, row)).collect();
-    let faces = bodies.map_or(&[][..], |bodies| bodies.faces);
+    let faces_of = |bodies: &Bodies<'_>| {
+        let with_row = |face: Face| (rows[&face.cell], face);
+        bodies.list.iter().map(|body| bodies.faces::<D>(body).map(with_row).collect()).collect()
+    };
     let saddle = Saddle::<D> {
         network,
         bodies,
         diagonal: (0..b.len()).map(|row| network.matrix.get(row, row).copied().unwrap_or(0.0)).collect(),
-        row_of_face: faces.iter().map(|face| rows[&face.cell]).collect(),
+        faces: bodies.map_or(Vec::new(), faces_of),
     };
     let count = bodies.map_or(0, |bodies| bodies.list.len());
     let zero = Pair::zero(b.len(), count);

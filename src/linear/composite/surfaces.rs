@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use crate::grid::{block_cells, masks};
+use crate::grid::masks;
 use crate::math::unflatten;
 
-use super::body::{Bodies, Body, BodyFace, Moments};
+use super::body::{Bodies, Body, BodyPatch, Moments};
 use super::net::Net;
-use super::pattern::{Known, colour_of};
+use super::pattern::{Known, Pattern, colour_of};
 use super::rows::rows;
 use super::shape::{Lane, Pressure, Shape, Weights};
 use super::visit::{GRAIN, Nodes, visit, whole_rows};
@@ -34,6 +34,13 @@ struct Patch {
 }
 
 impl Patch {
+    /// Of a body's faces beside the cells of a block of the finest level.
+    fn new<const D: usize>(faces: &BodyPatch, block: u32, shape: u32, body: usize, axis: usize) -> Self {
+        let sign = if faces.ahead { 1 } else { -1 };
+        let offset = std::array::from_fn(|k| if k < D { f32::from(faces.twice[k] - 1) } else { 0.0 });
+        Patch { block, shape, run: 0, body: body as u32, axis: axis as u8, sign, offset }
+    }
+
     /// Adds the force of pressures whose sum and first moments are given.
     fn push(&self, sums: [f64; 4], force: &mut [f64; 4]) {
         let sign = f64::from(self.sign);
@@ -84,13 +91,6 @@ const RUN_NODES: usize = 16;
 /// Nodes that a thread takes at a time, at least.
 const LEAST_GRAIN: usize = 512;
 
-/// A patch before its shape is known.
-#[derive(Clone, Copy)]
-struct Found {
-    patch: Patch,
-    cells: masks::Bits,
-}
-
 /// Of what a coarse shape is made: shapes of parts of its block.
 type Made = Vec<(u8, u32)>;
 
@@ -113,72 +113,35 @@ fn damp(inverse: &mut [f32], bounds: &[f32]) {
     }
 }
 
-/// Groups the faces of a body across an axis. They come block by block.
-fn group<const D: usize>(
-    faces: &[BodyFace],
-    block_of: &[u32],
-    body: usize,
-    axis: usize,
-    found: &mut Vec<Found>,
-) {
-    let (cells, first) = (block_cells(D), found.len());
-    let mut last = [usize::MAX; 2];
-    for face in faces {
-        let (slot, local) = (face.cell as usize / cells, face.cell as usize % cells);
-        let (block, sign) = (block_of[slot], if face.ahead { 1 } else { -1 });
-        let known = last[face.ahead as usize];
-        let at = if known != usize::MAX && found[known].patch.block == block {
-            known
-        } else {
-            let same = |found: &Found| found.patch.block == block && found.patch.sign == sign;
-            match found[first..].iter().rposition(same) {
-                Some(at) => first + at,
-                None => {
-                    let corner = unflatten::<D>(local, 8);
-                    let offset = std::array::from_fn(|k| match corner.get(k) {
-                        Some(&c) => f32::from(face.twice[k]) - (2 * c + 1) as f32,
-                        None => 0.0,
-                    });
-                    let (body, axis) = (body as u32, axis as u8);
-                    let patch = Patch { block, body, axis, sign, offset, ..Patch::default() };
-                    found.push(Found { patch, cells: masks::NONE });
-                    found.len() - 1
-                }
-            }
-        };
-        last[face.ahead as usize] = at;
-        found[at].cells[local / 64] |= 1 << (local % 64);
-    }
-}
-
 impl Surfaces {
     /// The bodies' faces on the finest level, whose blocks are those of `block_of`.
     pub fn read<const D: usize>(&mut self, bodies: &Bodies<'_>, block_of: &[u32], net: &Net<D>) {
-        let of_body = |(index, body): (usize, &Body)| {
-            let mut found = Vec::new();
-            for axis in 0..D {
-                let faces = &bodies.faces[body.faces[axis] as usize..body.faces[axis + 1] as usize];
-                group::<D>(faces, block_of, index, axis, &mut found);
-            }
-            found
-        };
+        let width_of = |body: &Body| body.width.max(1).next_power_of_two();
         self.bodies.clear();
-        self.bodies.par_extend(bodies.list.par_iter().map(|body| (width_of::<D>(bodies, body), 1.0)));
-        let found: Vec<Vec<Found>> = bodies.list.par_iter().enumerate().map(of_body).collect();
+        self.bodies.extend(bodies.list.iter().map(|body| (width_of(body), 1.0)));
         let mut known: Known<(u32, masks::Bits)> = Known::default();
-        let mut wanted: Vec<&Found> = Vec::new();
-        let mut list = Vec::with_capacity(found.iter().map(Vec::len).sum());
-        for found in found.iter().flatten().filter(|found| found.patch.block != 0) {
-            let pattern = net.blocks[found.patch.block as usize].pattern;
-            let next = wanted.len() as u32;
-            let shape = *known.entry((pattern, found.cells)).or_insert_with(|| {
-                wanted.push(found);
-                next
-            });
-            list.push(Patch { shape, ..found.patch });
+        let mut wanted = Vec::new();
+        let mut list = Vec::with_capacity(bodies.patches.len());
+        for (index, body) in bodies.list.iter().enumerate() {
+            for axis in 0..D {
+                for patch in body.across(axis, bodies.patches) {
+                    let block = block_of[patch.slot as usize];
+                    if block == 0 {
+                        continue;
+                    }
+                    let (pattern, next) = (net.blocks[block as usize].pattern, wanted.len() as u32);
+                    let shape = *known.entry((pattern, patch.cells)).or_insert_with(|| {
+                        wanted.push((pattern, &patch.cells));
+                        next
+                    });
+                    list.push(Patch::new::<D>(patch, block, shape, index, axis));
+                }
+            }
         }
         self.shapes.clear();
-        self.shapes.par_extend(wanted.par_iter().with_min_len(32).map(|found| shape_of(net, found)));
+        let shape_of =
+            |&(pattern, cells): &(u32, &masks::Bits)| shape_of::<D>(&net.patterns[pattern as usize], cells);
+        self.shapes.par_extend(wanted.par_iter().with_min_len(32).map(shape_of));
         self.sort(list, net.blocks.len() - 1, bodies.list.len());
     }
 
@@ -486,29 +449,17 @@ impl Surfaces {
     }
 }
 
-/// The width of a body, in cells, rounded up to a power of two.
-fn width_of<const D: usize>(bodies: &Bodies<'_>, body: &Body) -> u32 {
-    let across = |axis: usize| {
-        let faces = &bodies.faces[body.faces[axis] as usize..body.faces[axis + 1] as usize];
-        let twice = || faces.iter().map(|face| i32::from(face.twice[axis]));
-        twice().max().unwrap_or(0) - twice().min().unwrap_or(0)
-    };
-    let twice = (0..D).map(across).max().unwrap_or(0) as u32;
-    (twice / 2).max(1).next_power_of_two()
-}
-
 /// Twice the way from the corner of a coarse block to that of one of its parts, whose cells are `h` wide.
 fn corner_of<const D: usize>(octant: usize, h: f32) -> [f32; 3] {
     std::array::from_fn(|axis| if axis < D { 16.0 * h * (octant >> axis & 1) as f32 } else { 0.0 })
 }
 
-fn shape_of<const D: usize>(net: &Net<D>, found: &Found) -> Shape {
-    let pattern = net.pattern(found.patch.block as usize);
+fn shape_of<const D: usize>(pattern: &Pattern, cells: &masks::Bits) -> Shape {
     if let Some(rows) = &pattern.rows {
-        return Shape::in_rows::<D>(rows, &found.cells);
+        return Shape::in_rows::<D>(rows, cells);
     }
     let mut nodes: [Vec<(u16, Weights)>; 2] = Default::default();
-    for cell in masks::each(&found.cells) {
+    for cell in masks::each(cells) {
         // Cells that are no unknowns have no pressure.
         if let Some(node) = pattern.find(cell, 0) {
             let at = unflatten::<D>(cell, 8);
