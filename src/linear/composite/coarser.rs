@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use crate::grid::{block_cells, masks};
+use crate::grid::{across, block_cells, masks};
 use crate::math::{flatten, power, unflatten};
 
 use super::super::material;
@@ -13,7 +13,7 @@ use super::frame::Choice;
 use super::join::join;
 use super::net::Net;
 use super::pattern::{
-    Aggregate, Beyond, DIRECTIONS, Draft, End, Known, Parents, Pattern, Traits, replace_patterns,
+    Aggregate, Beyond, DIRECTIONS, Draft, End, Known, Parents, Pattern, Traits, colour_of, replace_patterns,
 };
 use super::rows::{self, Content};
 
@@ -275,14 +275,24 @@ fn parents_of<const D: usize>(
 }
 
 fn coarse_pattern<const D: usize>(desk: &mut Desk, fine: &Net<D>, below: &Below, whole: f32) -> Pattern {
-    coarse_in_rows::<D>(desk, fine, below, whole).unwrap_or_else(|| coarse_listed::<D>(fine, below, whole))
+    let Some(cells) = desk.sum_up(fine, below) else { return coarse_listed::<D>(fine, below, whole) };
+    let in_rows = coarse_in_rows::<D>(desk, &cells, fine, below, whole);
+    in_rows.unwrap_or_else(|| coarse_by_cell::<D>(desk, &cells, fine, below, whole))
 }
 
-/// What a coarse block in rows is worked out with: by cell what it has become, if anything, and its links by direction and
-/// cell.
+/// What a coarse block with one node in a cell at most is worked out with: by cell what it has become, if anything, and its
+/// links by direction and cell.
 struct Desk {
     traits: Vec<Traits>,
     links: Vec<f64>,
+}
+
+/// The cells of such a block.
+struct Cells {
+    nodes: masks::Bits,
+    /// Those that are linked, by direction.
+    linked: [masks::Bits; DIRECTIONS],
+    special: masks::Bits,
 }
 
 impl Desk {
@@ -290,86 +300,144 @@ impl Desk {
         let cells = block_cells(D);
         Desk { traits: vec![Traits::default(); cells], links: vec![0.0; DIRECTIONS * cells] }
     }
+
+    fn link<const D: usize>(&self, cell: usize, direction: usize) -> f32 {
+        self.links[direction * block_cells(D) + cell] as f32
+    }
+
+    /// Sums up the fine links by cell and direction: with one node in a cell at most, here and beyond, these say where a link
+    /// leads. None if it is not so, or there are two materials.
+    fn sum_up<const D: usize>(&mut self, fine: &Net<D>, below: &Below) -> Option<Cells> {
+        let count = block_cells(D);
+        let pattern = |at: usize| &fine.patterns[below[at] as usize];
+        let parts = || (0..power(2, D)).map(pattern);
+        if !parts().all(Pattern::joins_into_cells) {
+            return None;
+        }
+        let Desk { traits, links } = self;
+        let (mut nodes, mut merged, mut special) = (masks::NONE, masks::NONE, masks::NONE);
+        let mut second = None;
+        for (part, pattern) in parts().enumerate() {
+            for aggregate in &pattern.joined.list {
+                let cell = flatten(cell_in::<D>(part, aggregate.cell), 8);
+                nodes[cell / 64] |= 1 << (cell % 64);
+                merged[cell / 64] |= u64::from(aggregate.merged) << (cell % 64);
+                traits[cell] = aggregate.traits;
+                special[cell / 64] |= u64::from(aggregate.traits != Traits::default()) << (cell % 64);
+                if *second.get_or_insert(aggregate.traits.second) != aggregate.traits.second {
+                    return None;
+                }
+            }
+        }
+        links.fill(0.0);
+        for (part, pattern) in parts().enumerate() {
+            pattern.each_crossing::<D>(fine.whole, |coarse, direction, sum| {
+                links[direction * count + flatten(cell_in::<D>(part, coarse), 8)] += sum;
+            });
+        }
+        let mut linked = [masks::NONE; DIRECTIONS];
+        for (direction, linked) in linked.iter_mut().enumerate().take(2 * D) {
+            let (axis, high) = (direction / 2, direction % 2);
+            let stride = power(8, axis);
+            for cell in masks::each(&nodes) {
+                let link = &mut links[direction * count + cell];
+                if *link == 0.0 {
+                    continue;
+                }
+                linked[cell / 64] |= 1 << (cell % 64);
+                let is_merged = match (cell / stride % 8, high) {
+                    (0, 0) | (7, 1) => {
+                        let at = unflatten::<D>(cell, 8);
+                        let part = flatten(at.map(|c| c / 4), 2);
+                        let mut there = at.map(|c| c % 4);
+                        there[axis] = 3 - there[axis];
+                        let joined = &pattern(listed::<D>(part, direction)).joined;
+                        let other = joined.list.get(*joined.number.get(flatten(there, 4))? as usize)?;
+                        if Some(other.traits.second) != second {
+                            return None;
+                        }
+                        other.merged
+                    }
+                    (_, 0) => masks::has(&merged, cell - stride),
+                    _ => masks::has(&merged, cell + stride),
+                };
+                *link *= stretched(masks::has(&merged, cell), is_merged);
+            }
+        }
+        Some(Cells { nodes, linked, special })
+    }
 }
 
-/// A coarse block in rows; none if these would be mostly empty, or it has nodes or links that rows have no place for.
-///
-/// With one node in a cell at most, the other end of a link is known from its direction: sums are by cell and direction.
+/// A coarse block in rows; none if these would be mostly empty, or it has nodes that rows have no place for.
 fn coarse_in_rows<const D: usize>(
-    desk: &mut Desk,
+    desk: &Desk,
+    cells: &Cells,
     fine: &Net<D>,
     below: &Below,
     whole: f32,
 ) -> Option<Pattern> {
-    let cells = block_cells(D);
-    let pattern = |at: usize| &fine.patterns[below[at] as usize];
-    let parts = || (0..power(2, D)).map(pattern);
-    if !parts().all(Pattern::joins_into_cells) {
-        return None;
-    }
-    let Desk { traits, links } = desk;
-    let (mut nodes, mut merged, mut special) = (masks::NONE, masks::NONE, masks::NONE);
-    let mut second = None;
-    for (part, pattern) in parts().enumerate() {
-        for aggregate in &pattern.joined.list {
-            let cell = flatten(cell_in::<D>(part, aggregate.cell), 8);
-            nodes[cell / 64] |= 1 << (cell % 64);
-            merged[cell / 64] |= u64::from(aggregate.merged) << (cell % 64);
-            traits[cell] = aggregate.traits;
-            special[cell / 64] |= u64::from(aggregate.traits != Traits::default()) << (cell % 64);
-            if *second.get_or_insert(aggregate.traits.second) != aggregate.traits.second {
-                return None;
-            }
-        }
-    }
-    let choice = Choice::new::<D>(&nodes)?;
-    links.fill(0.0);
-    for (part, pattern) in parts().enumerate() {
-        pattern.each_crossing::<D>(fine.whole, |coarse, direction, sum| {
-            links[direction * cells + flatten(cell_in::<D>(part, coarse), 8)] += sum;
-        });
-    }
-    let mut linked = [masks::NONE; DIRECTIONS];
-    for (direction, linked) in linked.iter_mut().enumerate().take(2 * D) {
-        let (axis, high) = (direction / 2, direction % 2);
-        let stride = power(8, axis);
-        for cell in masks::each(&nodes) {
-            let link = &mut links[direction * cells + cell];
-            if *link == 0.0 {
-                continue;
-            }
-            linked[cell / 64] |= 1 << (cell % 64);
-            let is_merged = match (cell / stride % 8, high) {
-                (0, 0) | (7, 1) => {
-                    let at = unflatten::<D>(cell, 8);
-                    let part = flatten(at.map(|c| c / 4), 2);
-                    let mut there = at.map(|c| c % 4);
-                    there[axis] = 3 - there[axis];
-                    let joined = &pattern(listed::<D>(part, direction)).joined;
-                    let other = joined.list.get(*joined.number.get(flatten(there, 4))? as usize)?;
-                    if Some(other.traits.second) != second {
-                        return None;
-                    }
-                    other.merged
-                }
-                (_, 0) => masks::has(&merged, cell - stride),
-                _ => masks::has(&merged, cell + stride),
-            };
-            *link *= stretched(masks::has(&merged, cell), is_merged);
-        }
-    }
-    let link = |cell: usize, direction: usize| links[direction * cells + cell] as f32;
-    let content = Content { nodes: &nodes, linked: &linked, whole, special: &special };
-    let mut coarse = rows::pattern_in_rows::<D>(choice, &content, Some(link), |cell| traits[cell])?;
+    let Cells { nodes, linked, special } = cells;
+    let choice = Choice::new::<D>(nodes)?;
+    let content = Content { nodes, linked, whole, special };
+    let link = |cell: usize, direction: usize| desk.link::<D>(cell, direction);
+    let mut coarse = rows::pattern_in_rows::<D>(choice, &content, Some(link), |cell| desk.traits[cell])?;
     let (counts, kept) = ([coarse.count(0), coarse.count(1)], coarse.rows.as_ref()?);
-    let parent_of = |part: usize, aggregate: usize| {
-        let cell = flatten(cell_in::<D>(part, pattern(part).joined.list[aggregate].cell), 8);
-        (kept.colour(cell) * counts[0] + kept.place(cell)) as u16
-    };
-    coarse.parents = parents_of::<D>(fine, below, parent_of, counts[0] + counts[1]);
+    let parent_of = |cell: usize| (kept.colour(cell) * counts[0] + kept.place(cell)) as u16;
+    coarse.parents = parents_by_cell::<D>(fine, below, parent_of, counts[0] + counts[1]);
     Some(coarse)
 }
 
+/// The same with its nodes listed.
+fn coarse_by_cell<const D: usize>(
+    desk: &Desk,
+    cells: &Cells,
+    fine: &Net<D>,
+    below: &Below,
+    whole: f32,
+) -> Pattern {
+    let mut nodes: [Vec<(u16, Traits)>; 2] = Default::default();
+    let mut place = [0u16; block_cells(3)];
+    for cell in masks::each(&cells.nodes) {
+        let own = &mut nodes[colour_of::<D>(cell)];
+        place[cell] = own.len() as u16;
+        own.push((cell as u16, desk.traits[cell]));
+    }
+    let counts = [nodes[0].len(), nodes[1].len()];
+    let mut draft = Draft::new::<D>(&nodes);
+    for cell in masks::each(&cells.nodes) {
+        let (colour, node) = (colour_of::<D>(cell), place[cell] as usize);
+        for direction in (0..2 * D).filter(|&direction| masks::has(&cells.linked[direction], cell)) {
+            let link = desk.link::<D>(cell, direction);
+            match across(cell, direction / 2, direction % 2 == 1) {
+                (other, false) => {
+                    draft.link_here(colour, node, Some(direction), place[other] as usize, link);
+                }
+                (other, true) => {
+                    let there = Beyond { side: direction as u8, ordinal: 0, cell: other as u16 };
+                    draft.link_there(colour, node, Some(direction), there, link);
+                }
+            }
+        }
+    }
+    let mut coarse = draft.finish(whole);
+    let parent_of = |cell: usize| (colour_of::<D>(cell) * counts[0]) as u16 + place[cell];
+    coarse.parents = parents_by_cell::<D>(fine, below, parent_of, counts[0] + counts[1]);
+    coarse
+}
+
+/// Coarse nodes of the fine nodes of each part, where there is one in a cell at most.
+fn parents_by_cell<const D: usize>(
+    fine: &Net<D>,
+    below: &Below,
+    parent_of: impl Fn(usize) -> u16,
+    total: usize,
+) -> Parents {
+    let joined = |part: usize| &fine.patterns[below[part] as usize].joined;
+    let cell = |part: usize, aggregate: usize| cell_in::<D>(part, joined(part).list[aggregate].cell);
+    parents_of(fine, below, |part, aggregate| parent_of(flatten(cell(part, aggregate), 8)), total)
+}
+
+/// A coarse block with several nodes in a cell, with links that lead further, or of two materials.
 fn coarse_listed<const D: usize>(fine: &Net<D>, below: &Below, whole: f32) -> Pattern {
     let parts = power(2, D);
     let pattern = |at: usize| &fine.patterns[below[at] as usize];
