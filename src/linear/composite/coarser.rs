@@ -5,10 +5,11 @@
 
 use rayon::prelude::*;
 
-use crate::grid::{across, block_cells, masks};
+use crate::grid::{block_cells, masks};
 use crate::math::{flatten, power, unflatten};
 
 use super::super::material;
+use super::finest::pattern_of;
 use super::frame::Choice;
 use super::join::join;
 use super::net::Net;
@@ -395,32 +396,11 @@ fn coarse_by_cell<const D: usize>(
     below: &Below,
     whole: f32,
 ) -> Pattern {
-    let mut nodes: [Vec<(u16, Traits)>; 2] = Default::default();
-    let mut place = [0u16; block_cells(3)];
-    for cell in masks::each(&cells.nodes) {
-        let own = &mut nodes[colour_of::<D>(cell)];
-        place[cell] = own.len() as u16;
-        own.push((cell as u16, desk.traits[cell]));
-    }
-    let counts = [nodes[0].len(), nodes[1].len()];
-    let mut draft = Draft::new::<D>(&nodes);
-    for cell in masks::each(&cells.nodes) {
-        let (colour, node) = (colour_of::<D>(cell), place[cell] as usize);
-        for direction in (0..2 * D).filter(|&direction| masks::has(&cells.linked[direction], cell)) {
-            let link = desk.link::<D>(cell, direction);
-            match across(cell, direction / 2, direction % 2 == 1) {
-                (other, false) => {
-                    draft.link_here(colour, node, Some(direction), place[other] as usize, link);
-                }
-                (other, true) => {
-                    let there = Beyond { side: direction as u8, ordinal: 0, cell: other as u16 };
-                    draft.link_there(colour, node, Some(direction), there, link);
-                }
-            }
-        }
-    }
-    let mut coarse = draft.finish(whole);
-    let parent_of = |cell: usize| (colour_of::<D>(cell) * counts[0]) as u16 + place[cell];
+    let link = |cell: usize, axis: usize, high: bool| desk.link::<D>(cell, 2 * axis + usize::from(high));
+    let mut coarse = pattern_of::<D>(&cells.nodes, whole, link, |cell| desk.traits[cell]);
+    let counts = [coarse.count(0), coarse.count(1)];
+    let place = |cell: usize| coarse.find(cell, 0).expect("the cell has a node");
+    let parent_of = |cell: usize| (colour_of::<D>(cell) * counts[0] + place(cell)) as u16;
     coarse.parents = parents_by_cell::<D>(fine, below, parent_of, counts[0] + counts[1]);
     coarse
 }

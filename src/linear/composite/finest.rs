@@ -128,8 +128,8 @@ fn key_of<const D: usize>(level: &Level<D>, block: usize) -> Key {
     (here, sides)
 }
 
-/// A pattern of some cells; `link(cell, axis, high)` is their link to the neighbour there, `traits(cell)` the rest.
-fn pattern_of<const D: usize>(
+/// A pattern of some cells, listed; `link(cell, axis, high)` is their link to the neighbour there, `traits(cell)` the rest.
+pub(super) fn pattern_of<const D: usize>(
     cells: &masks::Bits,
     whole: f32,
     link: impl Fn(usize, usize, bool) -> f32,
