@@ -6,9 +6,33 @@ use crate::math::{Side, unflatten};
 use crate::regions::Tiling;
 
 use super::phases::{HALO, MOST, Midst, Part, midst};
-use super::rows::{Rows, Shore, assemble_block, assemble_interior};
+use super::rows::{Rows, Shore, assemble_block, assemble_interior, link_within};
 use super::walls::leads_into_far_air;
 use super::{OWN, Problem, Projection};
+
+/// What a block's links and grounds are, if that is told in a few words. Such a block mostly stays as it is from step to step,
+/// and need not be written again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kept<const D: usize> {
+    /// Each of its own.
+    Own,
+    /// All links are alike but those that are cut, by axis, and there are no grounds.
+    Alike { link: f32, cut: [masks::Bits; D] },
+}
+
+impl<const D: usize> Kept<D> {
+    /// Neither links nor grounds, and a right-hand side of zero.
+    const NOTHING: Kept<D> = Kept::Alike { link: 0.0, cut: [masks::NONE; D] };
+
+    /// Whether links and grounds are so.
+    fn holds(&self, links: &[&mut [f32]; D], ground: &[f32], area: &[f32]) -> bool {
+        let Kept::Alike { link, cut } = self else { return true };
+        let wanted = |axis: usize, cell: usize| if masks::has(&cut[axis], cell) { 0.0 } else { *link };
+        let is_held =
+            |axis: usize| links[axis].iter().enumerate().all(|(cell, &own)| own == wanted(axis, cell));
+        (0..D).all(is_held) && ground.iter().chain(area).all(|&sum| sum == 0.0)
+    }
+}
 
 /// Fills links, grounds and right-hand side of every block that holds an unknown. Inside `tiles` nothing is solved for:
 /// no links lead there.
@@ -23,7 +47,7 @@ pub(super) fn assemble<const D: usize>(
     to.ground.resize(slots);
     to.ground_area.resize(slots);
     to.rhs.resize(slots);
-    to.cleared.resize(slots);
+    to.kept.resize(slots);
     to.known.resize(slots);
     let nodes = problem.roles.weight.len();
     for shore in to.shores.iter_mut() {
@@ -33,67 +57,77 @@ pub(super) fn assemble<const D: usize>(
     }
     let (label, gas, filled) = (&to.label, &to.gas, &to.filled);
     let sums = (to.ground.parts(), to.ground_area.parts(), to.rhs.parts());
-    let parts = (to.link.each_mut().map(Field::parts), sums, to.cleared.parts(), to.known.parts());
+    let parts = (to.link.each_mut().map(Field::parts), sums, to.kept.parts(), to.known.parts());
     let live = &to.live_flag;
     let corrects = problem.roles.outflow.iter().any(|&outflow| outflow != 0.0);
     let slots = problem.blocks.slots();
-    for_each_block_collecting(
-        slots,
-        parts,
-        &mut to.shores,
-        |slot, (mut link, sums, cleared, known), shore| {
-            known[0] = None;
-            let (ground, area, rhs) = sums;
-            if nodes > 0 && problem.boundary.nearness(slot) == Nearness::Moving {
-                sweep_air(problem, label, slot, shore);
-            }
-            if !live[slot] || tiles.is_some_and(|tiles| *tiles.inside(slot) == masks::all(D)) {
-                // Neighbours read the links. Such a block mostly stays one from step to step.
-                if !std::mem::replace(&mut cleared[0], true) {
-                    link.iter_mut().for_each(|link| link.fill(0.0));
-                    [ground, area].into_iter().for_each(|sums| sums.fill(0.0));
-                    rhs.fill(0.0);
+    for_each_block_collecting(slots, parts, &mut to.shores, |slot, (mut link, sums, kept, known), shore| {
+        known[0] = None;
+        let (ground, area, rhs) = sums;
+        if nodes > 0 && problem.boundary.nearness(slot) == Nearness::Moving {
+            sweep_air(problem, label, slot, shore);
+        }
+        let mut keep = |wanted: Kept<D>, link: &mut [&mut [f32]; D]| {
+            let before = std::mem::replace(&mut kept[0], wanted);
+            if before != wanted || wanted == Kept::Own {
+                ground.fill(0.0);
+                area.fill(0.0);
+                if let Kept::Alike { link: value, cut } = &wanted {
+                    fill_links(link, *value, cut);
                 }
-                debug_assert!(link.iter().all(|link| link.iter().all(|&link| link == 0.0)), "cleared links");
-                return;
             }
-            cleared[0] = false;
-            ground.fill(0.0);
-            area.fill(0.0);
-            let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, corrects };
-            match midst(problem, filled, label, gas, slot) {
-                Midst::One(part) => {
-                    let tiles = tiles.filter(|_| part == Part::Liquid);
-                    known[0] = tiles.map(|tiles| tiles.left_in(problem.blocks, slot));
-                    assemble_interior(problem, velocity, part, slot, rows);
-                }
-                Midst::Mixed(parts) => assemble_block(problem, velocity, &parts, slot, rows),
+            debug_assert!(wanted.holds(link, ground, area), "kept links and grounds, slot {slot}");
+            before != wanted
+        };
+        if !live[slot] || tiles.is_some_and(|tiles| *tiles.inside(slot) == masks::all(D)) {
+            // Neighbours read the links.
+            if keep(Kept::NOTHING, &mut link) {
+                rhs.fill(0.0);
             }
-            if let Some(tiles) = tiles {
-                leave_out(tiles, problem.blocks, slot, &mut link, rhs);
+            return;
+        }
+        let cut = tiles.map_or([masks::NONE; D], |tiles| cut_by(tiles, problem.blocks, slot));
+        match midst(problem, filled, label, gas, slot) {
+            Midst::One(part) => {
+                let tiles = tiles.filter(|_| part == Part::Liquid);
+                known[0] = tiles.map(|tiles| tiles.left_in(problem.blocks, slot));
+                keep(Kept::Alike { link: link_within(problem, part), cut }, &mut link);
+                let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, corrects };
+                assemble_interior(problem, velocity, part, slot, rows);
             }
-        },
-    );
+            Midst::Mixed(parts) => {
+                keep(Kept::Own, &mut link);
+                let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, corrects };
+                assemble_block(problem, velocity, &parts, slot, rows);
+                link.iter_mut().zip(&cut).for_each(|(link, cut)| clear_cells(cut, link));
+            }
+        }
+        if let Some(tiles) = tiles {
+            clear_cells(tiles.inside(slot), rhs);
+        }
+    });
     let is_outside = |slot: usize| tiles.is_none_or(|tiles| *tiles.inside(slot) != masks::all(D));
     to.outside.refill(problem.blocks.slots(), |slot| live[slot] && is_outside(slot));
     gather_bubbles(problem, to);
 }
 
-/// Cuts the links of a block that lead into tiles or through them, and clears the rows of cells inside.
-fn leave_out<const D: usize>(
-    tiles: &Tiling<D>,
-    blocks: &Blocks<D>,
-    slot: usize,
-    link: &mut [&mut [f32]; D],
-    rhs: &mut [f64],
-) {
+/// The links of a block that lead into tiles or through them, by axis.
+fn cut_by<const D: usize>(tiles: &Tiling<D>, blocks: &Blocks<D>, slot: usize) -> [masks::Bits; D] {
     let inside = tiles.inside(slot);
-    for (axis, link) in link.iter_mut().enumerate() {
+    std::array::from_fn(|axis| {
         let below = blocks.beside(slot, axis, Side::Low) as usize;
-        let beside = masks::beside::<D>(inside, axis, false, tiles.inside(below));
-        clear_cells(&masks::or(inside, &beside), link);
+        masks::or(inside, &masks::beside::<D>(inside, axis, false, tiles.inside(below)))
+    })
+}
+
+/// Makes all links of a block alike, but for those that are cut.
+fn fill_links<const D: usize>(links: &mut [&mut [f32]; D], value: f32, cut: &[masks::Bits; D]) {
+    for (links, cut) in links.iter_mut().zip(cut) {
+        links.fill(value);
+        if *cut != masks::NONE {
+            clear_cells(cut, links);
+        }
     }
-    clear_cells(inside, rhs);
 }
 
 /// Sets some cells of a block to zero.

@@ -5,6 +5,8 @@
 //! lies on the way between the two centres, `ρ_f = θ ρ + (1 − θ) ρ_air` (CBAR §3, ghost fluid). Weightless air is the
 //! limit of that: `θ ρ`, with `θ` bounded below, as nothing else keeps the matrix from blowing up.
 
+use rayon::prelude::*;
+
 use crate::geometry::{Label, Nearness};
 use crate::grid::{Blocks, Field, Halo, SIDE, for_each_block, halo_cells, load_halo};
 use crate::math::unflatten;
@@ -65,8 +67,8 @@ impl Filled {
     ) {
         self.0.resize(blocks.slot_count());
         for_each_block(blocks.slots(), self.0.parts(), |slot, filled| {
-            let is_liquid = label.block(slot).iter().all(|&label| label == Label::Liquid);
-            let is_gas = gas.is_some_and(|gas| gas.block(slot).iter().all(|&gas| gas));
+            let is_liquid = all(label.block(slot), |label| label == Label::Liquid);
+            let is_gas = gas.is_some_and(|gas| all(gas.block(slot), |gas| gas));
             filled[0] = match (is_liquid, is_gas) {
                 (true, _) => Part::Liquid as u8,
                 (_, true) => Part::Gas as u8,
@@ -211,23 +213,22 @@ impl Masses {
     }
 }
 
-/// Finds the blocks with unknowns, and the air cells with a pressure of their own. Air beyond an open side of the domain
-/// has none: outside, pressure is zero.
-pub fn find_unknowns<const D: usize>(problem: &Problem<'_, D>, projection: &mut Projection<D>) {
+/// Finds the blocks with unknowns, and the air cells with a pressure of their own, once cells are labelled. Air beyond an open
+/// side of the domain has none: outside, pressure is zero.
+pub fn find_unknowns<const D: usize>(blocks: &Blocks<D>, roles: &Roles<'_>, projection: &mut Projection<D>) {
     projection.live_flag.clear();
-    projection.live_flag.resize(problem.blocks.slot_count(), false);
+    projection.live_flag.resize(blocks.slot_count(), false);
     projection.live.as_slice().iter().for_each(|&slot| projection.live_flag[slot as usize] = true);
-    projection.mixed = problem.roles.has_gas();
+    projection.mixed = roles.has_gas();
     if !projection.mixed {
         return;
     }
     let Projection { label, gas, live, live_flag, .. } = projection;
-    gas.resize(problem.blocks.slot_count());
-    let (roles, grid) = (&problem.roles, problem.blocks.grid());
-    for_each_block(problem.blocks.slots(), gas.parts(), |slot, gas| {
-        let (first, label, region) =
-            (problem.blocks.first_cell(slot), label.block(slot), roles.region.block(slot));
-        if region.iter().all(|other| *other == region[0]) {
+    gas.resize(blocks.slot_count());
+    let grid = blocks.grid();
+    for_each_block(blocks.slots(), gas.parts(), |slot, gas| {
+        let (first, label, region) = (blocks.first_cell(slot), label.block(slot), roles.region.block(slot));
+        if all(region, |other| other == region[0]) {
             // As in most blocks.
             let is_own = roles.is_own(region[0]);
             gas.iter_mut().zip(label).for_each(|(gas, label)| *gas = is_own & (*label == Label::Air));
@@ -243,11 +244,13 @@ pub fn find_unknowns<const D: usize>(problem: &Problem<'_, D>, projection: &mut 
             }
         }
     });
-    for &slot in problem.blocks.slots().as_slice() {
-        let live = &mut live_flag[slot as usize];
-        *live = *live || gas.block(slot as usize).contains(&true);
+    let slots = blocks.slots().as_slice();
+    let have_gas: Vec<bool> =
+        slots.par_iter().with_min_len(64).map(|&slot| has_any(gas.block(slot as usize))).collect();
+    for (&slot, has_gas) in slots.iter().zip(have_gas) {
+        live_flag[slot as usize] |= has_gas;
     }
-    live.refill(problem.blocks.slots(), |slot| live_flag[slot]);
+    live.refill(blocks.slots(), |slot| live_flag[slot]);
 }
 
 /// Faces of one block in halo order: parts and distances on both sides.
@@ -271,15 +274,15 @@ impl Sides {
 }
 
 /// Gives faces that touch gas its velocity, and those between gas and liquid the mean of both by mass: the one that
-/// keeps their momentum. Where `gas` is not a number it is not known, and the liquid's velocity stays.
+/// keeps their momentum. Where `gas` is not a number it is not known, and the liquid's velocity stays. Comes after
+/// [`find_unknowns`].
 pub fn mix_velocities<const D: usize>(
     problem: &Problem<'_, D>,
-    projection: &mut Projection<D>,
+    projection: &Projection<D>,
     gas: &[Field<f32>; D],
     velocity: &mut [Field<f32>; D],
 ) {
-    find_unknowns(problem, projection);
-    let (masses, projection) = (Masses::new(&problem.roles), &*projection);
+    let masses = Masses::new(&problem.roles);
     for_each_block(problem.blocks.slots(), velocity.each_mut().map(Field::parts), |slot, velocity| {
         if !near_gas(problem.blocks, &projection.gas, slot) {
             return;
@@ -333,5 +336,16 @@ pub fn separate_velocities<const D: usize>(
 /// Whether a face of the block may touch gas: the cells below its low faces are in the blocks there.
 fn near_gas<const D: usize>(blocks: &Blocks<D>, gas: &Field<bool>, slot: usize) -> bool {
     let low = |axis| blocks.beside(slot, axis, crate::math::Side::Low) as usize;
-    gas.block(slot).contains(&true) || (0..D).any(|axis| gas.block(low(axis)).contains(&true))
+    has_any(gas.block(slot)) || (0..D).any(|axis| has_any(gas.block(low(axis))))
+}
+
+/// Whether a test holds for all values of a block. Looks at all of them, many at a time.
+#[inline]
+fn all<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> bool {
+    values.iter().fold(true, |all, &value| all & test(value))
+}
+
+/// Whether any cell of a block is marked.
+fn has_any(marks: &[bool]) -> bool {
+    !all(marks, |mark| !mark)
 }

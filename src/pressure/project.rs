@@ -14,8 +14,8 @@ use crate::math::Real;
 use crate::regions::Tiling;
 
 use super::Problem;
-use super::assemble::assemble;
-use super::phases::{Filled, find_unknowns};
+use super::assemble::{Kept, assemble};
+use super::phases::Filled;
 use super::rows::Shore;
 use super::update::update_velocity;
 
@@ -38,8 +38,8 @@ pub struct Projection<const D: usize> {
     pub(super) ground: Field<f32>,
     pub(super) ground_area: Field<f32>,
     pub(super) rhs: Field<f64>,
-    /// Blocks in all of which links, ground and right-hand side are zero.
-    pub(super) cleared: Field<bool>,
+    /// What is kept in each block's links and grounds.
+    pub(super) kept: Field<Kept<D>>,
     /// Unknowns of blocks in the midst of the liquid, if there are tiles in it.
     pub(super) known: Field<Option<Bits>>,
     /// Scaled pressure `p·dt/(ρ·dx)`: the last solution, and the next solve's first guess.
@@ -97,7 +97,7 @@ impl<const D: usize> Projection<D> {
             ground: Field::new(cells, 0.0),
             ground_area: Field::new(cells, 0.0),
             rhs: Field::new(cells, 0.0),
-            cleared: Field::new(1, false),
+            kept: Field::new(1, Kept::Own),
             known: Field::new(1, None),
             q: Field::new(cells, 0.0),
             last_dt: 0.0,
@@ -204,6 +204,7 @@ impl<const D: usize> Default for Projection<D> {
 }
 
 /// Makes the velocity of the labelled liquid, and of air with mass, divergence-free. `valid` afterwards marks the faces it decided.
+/// Comes after [`find_unknowns`](super::find_unknowns).
 pub fn project<const D: usize>(
     velocity: &mut [Field<f32>; D],
     valid: &mut [FaceMask; D],
@@ -216,7 +217,6 @@ pub fn project<const D: usize>(
     let start = Instant::now();
     let slots = problem.blocks.slot_count();
     projection.q.resize(slots);
-    find_unknowns(problem, projection);
     let Projection { filled, label, gas, mixed, .. } = projection;
     filled.find(problem.blocks, label, mixed.then_some(gas));
     projection.air_mass = problem.roles.air_mass as f32;

@@ -333,7 +333,12 @@ fn expand<const D: usize>(
     }
 }
 
-/// The common case: one phase all around, no wall, no surface. The uniform impulse cancels.
+/// The link between two cells in the midst of one phase.
+pub(super) fn link_within<const D: usize>(problem: &Problem<'_, D>, part: Part) -> f32 {
+    1.0 / Masses::new(&problem.roles).within(part)
+}
+
+/// The right-hand side in the common case: one phase all around, no wall, no surface. The uniform impulse cancels.
 pub(super) fn assemble_interior<const D: usize>(
     problem: &Problem<'_, D>,
     velocity: &[Field<f32>; D],
@@ -341,8 +346,6 @@ pub(super) fn assemble_interior<const D: usize>(
     slot: usize,
     rows: &mut Rows<'_, '_, D>,
 ) {
-    let whole = 1.0 / Masses::new(&problem.roles).within(part);
-    rows.link.iter_mut().for_each(|link| link.fill(whole));
     rows.rhs.fill(0.0);
     for axis in 0..D {
         let above = problem.blocks.beside(slot, axis, Side::High) as usize;

@@ -63,6 +63,7 @@ pub fn substep<const D: usize>(
     clock.lap("fill");
     track(state, params, dt);
     clock.lap("track");
+    find_unknowns(state);
     lay_tiles(state, params, scratch);
     clock.lap("tiles");
 
@@ -98,6 +99,7 @@ pub fn prepare<const D: usize>(
     label(state);
     fill_regions(state);
     track(state, params, 1.0);
+    find_unknowns(state);
     lay_tiles(state, params, scratch);
     project(state, params, scratch, 1.0, 0.0, &AtomicBool::new(false));
     // That pressure belongs to no step: the first real solve starts from none.
@@ -191,21 +193,22 @@ fn track<const D: usize>(state: &mut State<D>, params: &Params, dt: Real) {
     air.track(&around, &sorter.ranges, sorter.origin(), air_sources, params, dt);
 }
 
+/// Finds the cells that have a pressure.
+fn find_unknowns<const D: usize>(state: &mut State<D>) {
+    let State { blocks, projection, air, .. } = state;
+    pressure::find_unknowns(blocks, &air.roles(), projection);
+}
+
 /// Decides which parts of the fluids move as a whole.
 fn lay_tiles<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>) {
     let target = &mut scratch.hollow.target;
     target.clear();
-    let State { blocks, boundary, walls, surface, projection, air, time, .. } = state;
+    let State { blocks, boundary, projection, air, .. } = state;
     let (liquid, gas) = (tiles_in_liquid(params), tiles_in_gas(params));
     if liquid.is_none() && gas.is_none() {
         projection.tiling = None;
         return;
     }
-    let roles = air.roles();
-    pressure::find_unknowns(
-        &Problem { blocks, boundary, walls, surface, impulse: [0.0; D], roles, time: *time },
-        projection,
-    );
     let pressure::Projection { label, live, gas: gas_cells, tiling, .. } = projection;
     let (tiling, ground) = (tiling.get_or_insert_default(), Ground { blocks, boundary, live });
     tiling.clear(blocks);
@@ -217,7 +220,7 @@ fn lay_tiles<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mu
             target.retain(blocks, |slot| is_far_from(blocks, slot, &shapes));
         }
     }
-    if let Some(rules) = gas.filter(|_| roles.has_gas()) {
+    if let Some(rules) = gas.filter(|_| air.roles().has_gas()) {
         tiling.add_gas(&ground, label, gas_cells, &rules);
     }
     air.ask_outside(tiling);

@@ -207,6 +207,7 @@ impl<const D: usize> Tank<D> {
         let mut projection = std::mem::take(&mut self.projection);
         let (mut velocity, mut valid) = (self.velocity.clone(), self.valid.clone());
         let problem = self.problem();
+        pressure::find_unknowns(problem.blocks, &problem.roles, &mut projection);
         let solved =
             pressure::project(&mut velocity, &mut valid, &problem, &params, &mut projection, 1.0, None);
         (self.projection, self.velocity, self.valid) = (projection, velocity, valid);

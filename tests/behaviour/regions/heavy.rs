@@ -31,7 +31,7 @@ fn bubble_in_tank<const D: usize>(
     weigh_air(&mut tank, density);
     tank.label_cells();
     let mut projection = std::mem::take(&mut tank.projection);
-    find_unknowns(&tank.problem(), &mut projection);
+    find_unknowns(&tank.blocks, &tank.problem().roles, &mut projection);
     let mut tiling = Box::new(Tiling::new());
     let ground = Ground { blocks: &tank.blocks, boundary: &tank.boundary, live: &projection.live };
     tiling.clear(&tank.blocks);
