@@ -211,6 +211,16 @@ fn stretched(own: bool, other: bool) -> f64 {
     [1.0, 2.0 / 3.0, 0.5][own as usize + other as usize]
 }
 
+/// The same for the links of eight cells, a bit for each.
+#[inline(always)]
+fn stretch(sums: &[f64; 8], own: u8, other: u8) -> [f32; 8] {
+    if own & other == u8::MAX {
+        return sums.map(|sum| (stretched(true, true) * sum) as f32);
+    }
+    let factor = |lane: u8| stretched(own >> lane & 1 == 1, other >> lane & 1 == 1);
+    std::array::from_fn(|lane| (sums[lane] * factor(lane as u8)) as f32)
+}
+
 /// A coarse cell of one of the parts of a coarse block.
 #[inline]
 fn cell_in<const D: usize>(part: usize, cell: [u8; 3]) -> [usize; D] {
@@ -281,11 +291,12 @@ fn coarse_pattern<const D: usize>(desk: &mut Desk, fine: &Net<D>, below: &Below,
     in_rows.unwrap_or_else(|| coarse_by_cell::<D>(desk, &cells, fine, below, whole))
 }
 
-/// What a coarse block with one node in a cell at most is worked out with: by cell what it has become, if anything, and its
-/// links by direction and cell.
+/// What a coarse block with one node in a cell at most is worked out with: by cell what it has become, if anything; by
+/// direction and cell, sums of fine links and what becomes of these.
 struct Desk {
     traits: Vec<Traits>,
-    links: Vec<f64>,
+    sums: Vec<f64>,
+    links: Vec<f32>,
 }
 
 /// The cells of such a block.
@@ -299,11 +310,11 @@ struct Cells {
 impl Desk {
     fn new<const D: usize>() -> Desk {
         let cells = block_cells(D);
-        Desk { traits: vec![Traits::default(); cells], links: vec![0.0; DIRECTIONS * cells] }
-    }
-
-    fn link<const D: usize>(&self, cell: usize, direction: usize) -> f32 {
-        self.links[direction * block_cells(D) + cell] as f32
+        Desk {
+            traits: vec![Traits::default(); cells],
+            sums: vec![0.0; DIRECTIONS * cells],
+            links: vec![0.0; DIRECTIONS * cells],
+        }
     }
 
     /// Sums up the fine links by cell and direction: with one node in a cell at most, here and beyond, these say where a link
@@ -315,7 +326,7 @@ impl Desk {
         if !parts().all(Pattern::joins_into_cells) {
             return None;
         }
-        let Desk { traits, links } = self;
+        let Desk { traits, sums, links } = self;
         let (mut nodes, mut merged, mut special) = (masks::NONE, masks::NONE, masks::NONE);
         let mut second = None;
         for (part, pattern) in parts().enumerate() {
@@ -330,39 +341,42 @@ impl Desk {
                 }
             }
         }
-        links.fill(0.0);
+        sums.fill(0.0);
         for (part, pattern) in parts().enumerate() {
             pattern.each_crossing::<D>(fine.whole, |coarse, direction, sum| {
-                links[direction * count + flatten(cell_in::<D>(part, coarse), 8)] += sum;
+                sums[direction * count + flatten(cell_in::<D>(part, coarse), 8)] += sum;
             });
         }
         let mut linked = [masks::NONE; DIRECTIONS];
-        for (direction, linked) in linked.iter_mut().enumerate().take(2 * D) {
-            let (axis, high) = (direction / 2, direction % 2);
-            let stride = power(8, axis);
-            for cell in masks::each(&nodes) {
-                let link = &mut links[direction * count + cell];
-                if *link == 0.0 {
-                    continue;
+        let tables = sums.chunks_exact(count).zip(links.chunks_exact_mut(count));
+        for (direction, (linked, (sums, links))) in linked.iter_mut().zip(tables).enumerate().take(2 * D) {
+            let (axis, high) = (direction / 2, direction % 2 == 1);
+            let sums = sums.as_chunks().0;
+            for (row, sums) in sums.iter().enumerate().filter(|(row, _)| masks::row(&nodes, *row) != 0) {
+                let marks = sums.map(|sum: f64| u8::from(sum > 0.0));
+                linked[row / 8] |= u64::from(masks::row_of(&marks)) << (8 * (row % 8));
+            }
+            // Which nodes are linked to one that was made of several, here and beyond.
+            let mut near = masks::beside::<D>(&merged, axis, high, &masks::NONE);
+            let is_inside = masks::beside::<D>(&masks::all(D), axis, high, &masks::NONE);
+            let outward = std::array::from_fn(|word| linked[word] & !is_inside[word]);
+            for cell in masks::each(&outward) {
+                let at = unflatten::<D>(cell, 8);
+                let part = flatten(at.map(|c| c / 4), 2);
+                let mut there = at.map(|c| c % 4);
+                there[axis] = 3 - there[axis];
+                let joined = &pattern(listed::<D>(part, direction)).joined;
+                let other = joined.list.get(*joined.number.get(flatten(there, 4))? as usize)?;
+                if Some(other.traits.second) != second {
+                    return None;
                 }
-                linked[cell / 64] |= 1 << (cell % 64);
-                let is_merged = match (cell / stride % 8, high) {
-                    (0, 0) | (7, 1) => {
-                        let at = unflatten::<D>(cell, 8);
-                        let part = flatten(at.map(|c| c / 4), 2);
-                        let mut there = at.map(|c| c % 4);
-                        there[axis] = 3 - there[axis];
-                        let joined = &pattern(listed::<D>(part, direction)).joined;
-                        let other = joined.list.get(*joined.number.get(flatten(there, 4))? as usize)?;
-                        if Some(other.traits.second) != second {
-                            return None;
-                        }
-                        other.merged
-                    }
-                    (_, 0) => masks::has(&merged, cell - stride),
-                    _ => masks::has(&merged, cell + stride),
+                near[cell / 64] |= u64::from(other.merged) << (cell % 64);
+            }
+            for (row, (sums, links)) in sums.iter().zip(links.as_chunks_mut().0).enumerate() {
+                *links = match masks::row(&nodes, row) {
+                    0 => [0.0; 8],
+                    _ => stretch(sums, masks::row(&merged, row), masks::row(&near, row)),
                 };
-                *link *= stretched(masks::has(&merged, cell), is_merged);
             }
         }
         Some(Cells { nodes, linked, special })
@@ -380,8 +394,8 @@ fn coarse_in_rows<const D: usize>(
     let Cells { nodes, linked, special } = cells;
     let choice = Choice::new::<D>(nodes)?;
     let content = Content { nodes, linked, whole, special };
-    let link = |cell: usize, direction: usize| desk.link::<D>(cell, direction);
-    let mut coarse = rows::pattern_in_rows::<D>(choice, &content, Some(link), |cell| desk.traits[cell])?;
+    let table = Some(desk.links.as_slice());
+    let mut coarse = rows::pattern_in_rows::<D>(choice, &content, table, |cell| desk.traits[cell])?;
     let (counts, kept) = ([coarse.count(0), coarse.count(1)], coarse.rows.as_ref()?);
     let parent_of = |cell: usize| (kept.colour(cell) * counts[0] + kept.place(cell)) as u16;
     coarse.parents = parents_by_cell::<D>(fine, below, parent_of, counts[0] + counts[1]);
@@ -396,7 +410,8 @@ fn coarse_by_cell<const D: usize>(
     below: &Below,
     whole: f32,
 ) -> Pattern {
-    let link = |cell: usize, axis: usize, high: bool| desk.link::<D>(cell, 2 * axis + usize::from(high));
+    let (links, count) = (&desk.links, block_cells(D));
+    let link = |cell: usize, axis: usize, high: bool| links[(2 * axis + usize::from(high)) * count + cell];
     let mut coarse = pattern_of::<D>(&cells.nodes, whole, link, |cell| desk.traits[cell]);
     let counts = [coarse.count(0), coarse.count(1)];
     let place = |cell: usize| coarse.find(cell, 0).expect("the cell has a node");

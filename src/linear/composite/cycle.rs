@@ -43,6 +43,12 @@ fn sweeps_on(level: usize, sweeps: usize) -> usize {
     if level >= FIRST_DEEP { 2 * sweeps } else { sweeps }
 }
 
+/// Whether bodies are asked for every sweep of a level: on the finest one their part is small, and it is as well to leave
+/// them at rest.
+fn asks_bodies(level: usize) -> bool {
+    level > 0
+}
+
 impl<const D: usize> Levels<D> {
     /// Reads a system with bodies.
     pub fn build(&mut self, system: &System<'_, D>, bodies: &Bodies<'_>, coarse_levels: bool) {
@@ -124,19 +130,19 @@ impl<const D: usize> Levels<D> {
         for level in 0..self.depth {
             let (finer, this) = self.nets.split_at_mut(level);
             if let Some(finer) = finer.last_mut() {
-                finer.restrict(&self.surfaces[level - 1], &mut this[0]);
+                finer.restrict(&self.surfaces[level - 1], !asks_bodies(level - 1), &mut this[0]);
             }
             if level + 1 < self.depth {
                 let sweeps = sweeps_on(level, sweeps);
-                sweep_down(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, level > 0);
+                sweep_down(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, asks_bodies(level));
             }
         }
         let end = self.depth - 1;
         let (net, surfaces) = (&mut self.nets[end], &mut self.surfaces[end]);
         if !self.last.solve(net) {
             let sweeps = if end > 0 { LAST_SWEEPS * sweeps } else { sweeps };
-            sweep_down(surfaces, &self.list, net, sweeps, end > 0);
-            sweep_up(surfaces, &self.list, net, sweeps, end > 0);
+            sweep_down(surfaces, &self.list, net, sweeps, asks_bodies(end));
+            sweep_up(surfaces, &self.list, net, sweeps, asks_bodies(end));
         }
         for level in (0..end).rev() {
             let (finer, coarser) = self.nets.split_at_mut(level + 1);
@@ -193,8 +199,7 @@ fn ask<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &Net<D>) {
     surfaces.tell();
 }
 
-/// Sweeps from zero, and asks what the bodies then do. They are asked for every sweep if `each`: on the finest level their
-/// part is small, and it is as well to leave them at rest.
+/// Sweeps from zero, and asks what the bodies then do. They are asked for every sweep if `each`, and at rest otherwise.
 fn sweep_down<const D: usize>(
     surfaces: &mut Surfaces,
     bodies: &[Body],

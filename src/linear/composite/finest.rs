@@ -195,8 +195,7 @@ fn usual_pattern<const D: usize>(key: &Key, whole: f32) -> Pattern {
     let linked = linked::<D>(cells, |side| beyond[side]);
     let content = Content { nodes: cells, linked: &linked, whole, special: &masks::NONE };
     if let Some(choice) = Choice::new::<D>(cells)
-        && let Some(pattern) =
-            rows::pattern_in_rows::<D>(choice, &content, rows::ALL_WHOLE, |_| Traits::default())
+        && let Some(pattern) = rows::pattern_in_rows::<D>(choice, &content, None, |_| Traits::default())
     {
         return pattern;
     }
@@ -239,17 +238,18 @@ fn own_pattern<const D: usize>(
         }
         let content = |linked| Content { nodes: &cells, linked, whole, special: &special };
         let pattern = if level.stencil.has_partial_links(block) {
-            let link = |cell: usize, direction: usize| link(cell, direction / 2, direction % 2 == 1);
-            let mut linked = [masks::NONE; DIRECTIONS];
-            for (direction, linked) in linked.iter_mut().enumerate().take(2 * D) {
-                for cell in masks::each(&cells).filter(|&cell| link(cell, direction) > 0.0) {
-                    linked[cell / 64] |= 1 << (cell % 64);
+            let (mut linked, mut table) = ([masks::NONE; DIRECTIONS], vec![0.0; DIRECTIONS * block_cells(D)]);
+            let tables = table.chunks_exact_mut(block_cells(D));
+            for ((direction, linked), table) in linked.iter_mut().enumerate().zip(tables).take(2 * D) {
+                for cell in masks::each(&cells) {
+                    table[cell] = link(cell, direction / 2, direction % 2 == 1);
                 }
+                *linked = masks::bits_of(table, |link| link > 0.0);
             }
-            rows::pattern_in_rows::<D>(choice, &content(&linked), Some(link), traits)
+            rows::pattern_in_rows::<D>(choice, &content(&linked), Some(&table), traits)
         } else {
             let linked = linked::<D>(&cells, |side| live(level, beside[side / 2][side % 2] as usize));
-            rows::pattern_in_rows::<D>(choice, &content(&linked), rows::ALL_WHOLE, traits)
+            rows::pattern_in_rows::<D>(choice, &content(&linked), None, traits)
         };
         if let Some(pattern) = pattern {
             return pattern;

@@ -185,8 +185,13 @@ mod tests {
     use crate::linear::composite::visit::Form;
     use crate::math::hash_unit;
 
-    /// Cells of a block at random, with all links between them and some that are cut.
-    fn random_pattern<const D: usize>(salt: u64, share: f32) -> Option<Pattern> {
+    /// Cells of a block at random, with all links between them and some that are cut: whole ones, or of the size that
+    /// `link(cell, direction)` tells.
+    fn random_pattern<const D: usize>(
+        salt: u64,
+        share: f32,
+        link: Option<fn(usize, usize) -> f32>,
+    ) -> Option<Pattern> {
         let random = |salt: u64, share: f32| {
             let mut bits = masks::NONE;
             for cell in 0..block_cells(D) {
@@ -212,13 +217,25 @@ mod tests {
         }
         let content = Content { nodes: &nodes, linked: &linked, whole: 1.0, special: &masks::NONE };
         let choice = Choice::new::<D>(&nodes)?;
-        rows::pattern_in_rows::<D>(choice, &content, rows::ALL_WHOLE, |_| Traits::default())
+        let table = link.map(|link| -> Vec<f32> {
+            let each = (0..6).flat_map(|direction| (0..block_cells(D)).map(move |cell| (direction, cell)));
+            let of = |(direction, cell): (usize, usize)| match masks::has(&linked[direction], cell) {
+                true => link(cell, direction),
+                false => 0.0,
+            };
+            each.map(of).collect()
+        });
+        rows::pattern_in_rows::<D>(choice, &content, table.as_deref(), |_| Traits::default())
+    }
+
+    fn share_of(salt: u64) -> f32 {
+        0.9 + 0.02 * (salt % 6) as f32
     }
 
     fn words_join_as_single_links_do<const D: usize>() {
         let mut compared = [0; 2];
         for salt in 0..200 {
-            let Some(pattern) = random_pattern::<D>(salt, 0.9 + 0.02 * (salt % 6) as f32) else {
+            let Some(pattern) = random_pattern::<D>(salt, share_of(salt), None) else {
                 continue;
             };
             let slow = join_listed::<D>(&pattern);
@@ -247,5 +264,48 @@ mod tests {
     #[test]
     fn words_join_as_single_links_do_3d() {
         words_join_as_single_links_do::<3>();
+    }
+
+    fn rows_sum_up_links_as_single_ones_do<const D: usize>() {
+        let mut compared = 0;
+        for salt in 0..100 {
+            // The same from both ends: a face's own number.
+            let link: fn(usize, usize) -> f32 = |cell, direction| {
+                let (axis, high) = (direction / 2, direction % 2);
+                0.5 + hash_unit((1000 * axis + cell + high * power(8, axis)) as u64)
+            };
+            let Some(mut pattern) = random_pattern::<D>(salt, share_of(salt), Some(link)) else { continue };
+            pattern.joined = join_listed::<D>(&pattern);
+            if !pattern.joins_into_cells() {
+                continue;
+            }
+            compared += 1;
+            let mut left = vec![0.0; 6 * power(4, D)];
+            for (colour, direction) in (0..2).flat_map(|colour| (0..2 * D).map(move |side| (colour, side))) {
+                pattern.each_first(colour, direction, 1.0, |node, _, found| {
+                    let cell = pattern.half[colour].cells[node] as usize;
+                    assert_eq!(found, link(cell, direction), "{D}D {salt}");
+                    if cell / power(8, direction / 2) % 2 == direction % 2 {
+                        left[direction * power(4, D) + cover_of::<D>(cell)] += f64::from(found);
+                    }
+                });
+            }
+            pattern.each_crossing::<D>(1.0, |coarse, direction, sum| {
+                let cell = (0..D).map(|axis| (coarse[axis] as usize) << (2 * axis)).sum::<usize>();
+                left[direction * power(4, D) + cell] -= sum;
+            });
+            assert!(left.iter().all(|left| left.abs() < 1e-12), "{D}D {salt}");
+        }
+        assert!(compared > 20, "only {compared} blocks hang together");
+    }
+
+    #[test]
+    fn rows_sum_up_links_as_single_ones_do_2d() {
+        rows_sum_up_links_as_single_ones_do::<2>();
+    }
+
+    #[test]
+    fn rows_sum_up_links_as_single_ones_do_3d() {
+        rows_sum_up_links_as_single_ones_do::<3>();
     }
 }

@@ -41,8 +41,9 @@ pub(super) struct Net<const D: usize> {
     pub inverse: Colours<f32>,
     /// Shared nodes.
     pub ties: Ties,
-    /// Blocks beside bodies.
+    /// Blocks beside bodies, and those of them where sweeps are damped for it.
     pub touched: Vec<bool>,
+    pub damped: Vec<bool>,
     /// Finer blocks under each block, by octant; 0 where absent. Empty on the finest level.
     pub children: Vec<[u32; 8]>,
     /// The coarser block over each block.
@@ -198,8 +199,10 @@ impl<const D: usize> Net<D> {
             grow(&mut self.x[colour], reach[colour]);
             clear_unused(&self.blocks, &mut self.x[colour], colour);
         }
-        self.touched.clear();
-        self.touched.resize(patterns.len(), false);
+        for marks in [&mut self.touched, &mut self.damped] {
+            marks.clear();
+            marks.resize(patterns.len(), false);
+        }
         let Net { topology, patterns, blocks, near, beyond, .. } = self;
         let plan = Plan { topology, patterns, blocks, zeros: next.nodes };
         let ([near_red, near_black], [red, black]) = (near, beyond);
@@ -362,7 +365,7 @@ impl<const D: usize> Net<D> {
         let half = &self.pattern(block).half[colour];
         if *form != Form::Listed {
             let sight = self.sight(block, colour, other);
-            if is_tied[colour] || self.touched[block] && !from_zero {
+            if is_tied[colour] || self.damped[block] && !from_zero {
                 rows::relax::<D>(x, rhs, inverse, half, &sight, self.whole);
             } else {
                 let links = self.links(block, colour);
@@ -446,11 +449,32 @@ impl<const D: usize> Net<D> {
         out
     }
 
-    /// Whether black nodes of a block have no residual after a downward sweep, and so need no correction.
+    /// Whether a pass over the black nodes of a block solves their rows: what they were before does not matter then.
     #[inline]
-    fn is_settled(&self, block: usize) -> bool {
+    fn settles(&self, block: usize) -> bool {
         let is_in_rows = self.blocks[block].form != Form::Listed;
-        !self.touched[block] && (is_in_rows || self.pattern(block).half[1].further.is_empty())
+        !self.damped[block] && (is_in_rows || self.pattern(block).half[1].further.is_empty())
+    }
+
+    /// Residual of the black nodes of a block after a downward sweep; none if there is none left. `at_rest` if bodies were,
+    /// in that sweep: then they are all that is left of a row that was solved.
+    #[inline]
+    fn left_in_black<'a>(
+        &self,
+        desk: &'a mut Desk,
+        block: usize,
+        bodies: &Surfaces,
+        at_rest: bool,
+    ) -> Option<&'a [f32]> {
+        if !self.settles(block) || self.touched[block] && !at_rest {
+            return Some(self.residual(desk, block, 1, bodies));
+        }
+        self.touched[block].then(|| {
+            let left = &mut desk.residual[..self.blocks[block].counts[1] as usize];
+            left.fill(0.0);
+            bodies.hand_out::<f32>(block, 1, left, -1.0);
+            &*left
+        })
     }
 
     /// Whether the nodes of a block follow their coarse cells, in all rows on both levels.
@@ -460,8 +484,9 @@ impl<const D: usize> Net<D> {
         is_full(&self.blocks[block]) && is_full(cover) && self.pattern(block).joined.follows_rule
     }
 
-    /// Sets the right-hand side of the coarser level to the sums of residuals.
-    pub fn restrict(&mut self, bodies: &Surfaces, coarse: &mut Net<D>) {
+    /// Sets the right-hand side of the coarser level to the sums of residuals, after downward sweeps in which bodies were
+    /// `at_rest` or not.
+    pub fn restrict(&mut self, bodies: &Surfaces, at_rest: bool, coarse: &mut Net<D>) {
         // Black nodes were relaxed last: what they see was copied for them, and what is seen of them was not.
         let mut black = std::mem::take(&mut self.x[1]);
         self.copy_seen(0, &mut black);
@@ -478,8 +503,12 @@ impl<const D: usize> Net<D> {
             let parents = &patterns[blocks[cover].pattern as usize].parents;
             for (octant, &block) in children[cover].iter().enumerate().filter(|(_, block)| **block != 0) {
                 let block = block as usize;
-                for colour in 0..if this.is_settled(block) { 1 } else { 2 } {
-                    let residual = this.residual(desk, block, colour, bodies);
+                for colour in 0..2 {
+                    let residual = match colour {
+                        0 => Some(this.residual(desk, block, 0, bodies)),
+                        _ => this.left_in_black(desk, block, bodies, at_rest),
+                    };
+                    let Some(residual) = residual else { continue };
                     if this.is_regular(block, &blocks[cover]) {
                         rows::fold(natural, &this.topology.octant(block), residual);
                     } else {
@@ -509,8 +538,8 @@ impl<const D: usize> Net<D> {
             &|above, block, (red, black)| {
                 let cover = this.cover[block] as usize;
                 let [reds, blacks] = [0, 1].map(|colour| &coarse.x[colour][coarse.range(cover, colour)]);
-                // Settled black nodes are relaxed before they are read.
-                let colours = if this.is_settled(block) { 1 } else { 2 };
+                // Black nodes come first in the sweep that follows.
+                let colours = if this.settles(block) { 1 } else { 2 };
                 let octant = this.topology.octant(block);
                 if this.is_regular(block, &coarse.blocks[cover]) {
                     for (colour, x) in [red.0, black.0].into_iter().enumerate().take(colours) {

@@ -488,22 +488,18 @@ impl Pattern {
     /// call for all links of an aggregate in a direction.
     pub fn each_crossing<const D: usize>(&self, whole: f32, mut each: impl FnMut([u8; 3], usize, f64)) {
         if let Some(rows) = &self.rows {
-            let is_whole = self.half.iter().all(|half| half.links.is_empty());
+            if self.half.iter().any(|half| !half.links.is_empty()) {
+                return rows.each_sum_of_links::<D>(self, each);
+            }
             for aggregate in &self.joined.list {
                 let at: [usize; D] = std::array::from_fn(|axis| aggregate.cell[axis] as usize);
                 for direction in 0..2 * D {
                     let low = rows::LOW[direction / 2];
                     let facing = if direction % 2 == 1 { !low } else { low };
                     let cells = rows::octet(&rows.linked[direction], at) & facing;
-                    if cells == 0 {
-                        continue;
+                    if cells != 0 {
+                        each(aggregate.cell, direction, f64::from(whole) * f64::from(cells.count_ones()));
                     }
-                    let sum = if is_whole {
-                        f64::from(whole) * f64::from(cells.count_ones())
-                    } else {
-                        rows.sum_of_links(self, at, cells, direction, whole)
-                    };
-                    each(aggregate.cell, direction, sum);
                 }
             }
             return;

@@ -4,7 +4,6 @@
 use multiversion::multiversion;
 
 use crate::grid::masks;
-use crate::math::power;
 
 use super::super::kernels::{links_of, product_from, pull_from, with_links};
 use super::super::layout::{Row, half_rows, join_row, plane_rows, row_of_cover, split_row};
@@ -76,20 +75,47 @@ impl Rows {
         usize::from(masks::has(&self.frame.coloured[1], cell))
     }
 
-    /// Sum of the links, in a direction, of some cells of an aggregate: see [`octet`]. Its block keeps links.
-    #[inline]
-    pub fn sum_of_links<const D: usize>(
+    /// Calls `each(coarse cell, direction, sum)` with the sums of the links that lead out of aggregates. The pattern keeps its
+    /// links.
+    pub fn each_sum_of_links<const D: usize>(
         &self,
         pattern: &Pattern,
-        at: [usize; D],
-        cells: u8,
-        direction: usize,
-        whole: f32,
-    ) -> f64 {
-        let link = |cell: usize| {
-            f64::from(self.link(&pattern.half[self.colour(cell)].links, cell, direction, whole))
-        };
-        cells_of(at, cells).map(link).sum()
+        mut each: impl FnMut([u8; 3], usize, f64),
+    ) {
+        let (plane, turn) = (const { plane_rows(D) }, &self.frame.turn);
+        for coarse_row in 0..4 * plane.div_ceil(2) {
+            let (m, across) = (coarse_row % 4, coarse_row / 4);
+            // By place of an axis in the turn, by side and coarse cell.
+            let mut sums = [[[0.0f64; 4]; 2]; 3];
+            for (colour, half) in pattern.half.iter().enumerate() {
+                for y in (2 * across..2 * across + 2).take_while(|&y| y < plane) {
+                    let Some(rank) = self.rank(m * plane + y) else { continue };
+                    let links = &rows(&half.links)[2 * D * rank..2 * D * (rank + 1)];
+                    // Of its two links along each axis, a cell has one to another of the same aggregate. In which lanes it is
+                    // which, and the order of links, are those of `kernels::neighbours`.
+                    for lane in 0..8 {
+                        let (odd, coarse) = ((lane + y + colour) % 2, lane / 2);
+                        sums[0][lane % 2][coarse] += f64::from(links[lane % 2][lane]);
+                        sums[D - 1][odd][coarse] += f64::from(links[3][lane]);
+                        if D == 3 {
+                            sums[1][y % 2][coarse] += f64::from(links[4 + y % 2][lane]);
+                        }
+                    }
+                }
+            }
+            for (role, &axis) in turn.iter().enumerate() {
+                for (side, sums) in sums[role].iter().enumerate() {
+                    for (x, &sum) in sums.iter().enumerate().filter(|(_, sum)| **sum > 0.0) {
+                        let mut cell = [0; 3];
+                        (cell[turn[0]], cell[turn[D - 1]]) = (x as u8, m as u8);
+                        if D == 3 {
+                            cell[turn[1]] = across as u8;
+                        }
+                        each(cell, 2 * axis + side, sum);
+                    }
+                }
+            }
+        }
     }
 
     /// The other end of a cell's link.
@@ -135,33 +161,24 @@ pub(super) fn octet<const D: usize>(bits: &masks::Bits, at: [usize; D]) -> u8 {
 /// Bits of [`octet`] on the low side along each axis.
 pub(super) const LOW: [u8; 3] = [0b0101_0101, 0b0011_0011, 0b0000_1111];
 
-/// The cells that bits of [`octet`] stand for.
-pub(super) fn cells_of<const D: usize>(at: [usize; D], bits: u8) -> impl Iterator<Item = usize> {
-    masks::each_in(u64::from(bits))
-        .map(move |bit| (0..D).map(|axis| (2 * at[axis] + (bit >> axis & 1)) * power(8, axis)).sum())
-}
-
 /// What a block is made of.
 pub(super) struct Content<'a> {
     /// The cells that are nodes.
     pub nodes: &'a masks::Bits,
     /// Those with a link in each direction.
     pub linked: &'a [masks::Bits; DIRECTIONS],
-    /// The links, unless `link(cell, direction)` tells.
+    /// The links, unless there is a table of them.
     pub whole: f32,
     /// Nodes that have traits.
     pub special: &'a masks::Bits,
 }
 
-/// Where no link but the whole one is kept.
-pub(super) const ALL_WHOLE: Option<fn(usize, usize) -> f32> = None;
-
-/// A pattern in the rows of a [`Choice`] made for its nodes; `traits(cell)` are those of special ones. None if a node is held
-/// by nothing.
+/// A pattern in the rows of a [`Choice`] made for its nodes; `traits(cell)` are those of special ones. `table` has the links by
+/// direction and cell, 0 where there is none, unless all are whole. None if a node is held by nothing.
 pub(super) fn pattern_in_rows<const D: usize>(
     choice: Choice,
     content: &Content<'_>,
-    link: Option<impl Fn(usize, usize) -> f32>,
+    table: Option<&[f32]>,
     traits: impl Fn(usize) -> Traits,
 ) -> Option<Pattern> {
     let &Content { nodes, linked, whole, special } = content;
@@ -194,7 +211,7 @@ pub(super) fn pattern_in_rows<const D: usize>(
             }
             pattern.traits[colour] = list;
         }
-        if link.is_some() {
+        if table.is_some() {
             half.links = vec![0.0; 2 * D * count];
         }
         for (at, (row, sums)) in rows.kept().zip(rows_mut(&mut half.diagonal)).enumerate() {
@@ -202,19 +219,17 @@ pub(super) fn pattern_in_rows<const D: usize>(
                 let lanes = linked.lanes(row, colour);
                 let looks_out = lanes & frame.outer[direction][colour][row] != 0;
                 outward[direction][colour] |= u32::from(looks_out) << row;
-                let Some(link) = &link else {
+                if table.is_none() {
                     for (lane, sum) in sums.iter_mut().enumerate() {
                         *sum += f64::from(whole) * f64::from(lanes >> lane & 1);
                     }
-                    continue;
-                };
-                let links = &mut half.links[8 * 2 * D * at..8 * 2 * D * (at + 1)];
-                for lane in masks::each_in(u64::from(lanes)) {
-                    let cell = all[row][lane] as usize;
-                    let link = link(cell, direction);
-                    let place = frame.link[direction * frame.place.len() + cell] as usize;
-                    links[place - 8 * 2 * D * row] = link;
-                    sums[lane] += f64::from(link);
+                }
+            }
+            if let Some(table) = table {
+                let links = &mut rows_mut(&mut half.links)[2 * D * at..2 * D * (at + 1)];
+                take_links::<D>(table, frame, colour, row, links);
+                for links in &*links {
+                    (0..8).for_each(|lane| sums[lane] += f64::from(links[lane]));
                 }
             }
             let is_tied = |place: usize| {
@@ -230,6 +245,33 @@ pub(super) fn pattern_in_rows<const D: usize>(
     rows.outward = outward;
     pattern.rows = Some(rows);
     Some(pattern)
+}
+
+/// Takes the links of a row of cells from a table by direction and cell, in the order of `kernels::neighbours`: along rows, to
+/// the other cell of the pair, to the one on its other side, across rows.
+#[inline]
+fn take_links<const D: usize>(
+    table: &[f32],
+    frame: &Frame,
+    colour: usize,
+    row: usize,
+    links: &mut [Row<f32>],
+) {
+    let (cells, _) = frame.cells[colour].as_chunks::<8>();
+    let (cells, each) = (cells[row], table.len() / DIRECTIONS);
+    let of = |role: usize, high: usize| &table[(2 * frame.turn[role] + high) * each..][..each];
+    for high in 0..2 {
+        links[high] = cells.map(|cell| of(0, high)[cell as usize]);
+        if D == 3 {
+            links[4 + high] = cells.map(|cell| of(1, high)[cell as usize]);
+        }
+    }
+    let pair = [of(D - 1, 0), of(D - 1, 1)];
+    for (lane, &cell) in cells.iter().enumerate() {
+        let odd = (lane + row % plane_rows(D) + colour) % 2;
+        links[2][lane] = pair[1 - odd][cell as usize];
+        links[3][lane] = pair[odd][cell as usize];
+    }
 }
 
 /// Values in rows.

@@ -16,7 +16,7 @@ use super::net::Net;
 use super::pattern::{Known, Pattern, colour_of};
 use super::rows::rows;
 use super::shape::{Lane, Pressure, Shape, Weights};
-use super::visit::{GRAIN, Nodes, visit, whole_rows};
+use super::visit::{GRAIN, Nodes, PerBlock, visit, whole_rows};
 
 /// Faces of one body beside the nodes of a block.
 #[derive(Clone, Copy, Debug, Default)]
@@ -104,13 +104,17 @@ struct Covered {
 /// Damps the sweeps of nodes whose `inverse` is one over their diagonal, where bodies' terms are at most `bounds`. With bodies
 /// taken as they are, a sweep and its mirror image converge together if `D + 2S − B` is positive, with `D` the diagonal,
 /// `S` what is added to it, and `B` the bodies' term.
-fn damp(inverse: &mut [f32], bounds: &[f32]) {
+/// Returns whether any is damped.
+fn damp(inverse: &mut [f32], bounds: &[f32]) -> bool {
     const MARGIN: f32 = 1.05;
+    let mut any = false;
     for (inverse, bound) in inverse.iter_mut().zip(bounds) {
         // `1 / (D + S)`; where there is no node, 0 stays 0.
         let shift = 0.5 * (MARGIN * bound * *inverse - 1.0);
         *inverse /= 1.0 + if shift > 0.0 { shift } else { 0.0 };
+        any |= shift > 0.0;
     }
+    any
 }
 
 impl Surfaces {
@@ -312,8 +316,8 @@ impl Surfaces {
         let nodes = net.size().max(1);
         net.grain = (GRAIN * nodes / (nodes + RUN_NODES * self.runs.len())).max(LEAST_GRAIN);
         for colour in 0..2 {
-            let mut inverse = std::mem::take(&mut net.inverse[colour]);
-            visit(&net.blocks, Nodes(&mut inverse, colour), &Vec::new, &|bounds, block, inverse| {
+            let parts = (Nodes(&mut net.inverse[colour], colour), PerBlock(&mut net.damped));
+            visit(&net.blocks, parts, &Vec::new, &|bounds, block, (inverse, damped)| {
                 let runs = self.runs_of(block);
                 if runs.is_empty() {
                     return;
@@ -329,9 +333,8 @@ impl Surfaces {
                     let shape = &self.shapes[self.runs[run].shape as usize];
                     shape.hand_out(colour, [each, 0.0, 0.0, 0.0], bounds);
                 }
-                damp(inverse.0, bounds);
+                damped.0[0] |= damp(inverse.0, bounds);
             });
-            net.inverse[colour] = inverse;
         }
     }
 
