@@ -124,14 +124,15 @@ fn cut_by<const D: usize>(tiles: &Tiling<D>, blocks: &Blocks<D>, slot: usize) ->
 fn fill_links<const D: usize>(links: &mut [&mut [f32]; D], value: f32, cut: &[masks::Bits; D]) {
     for (links, cut) in links.iter_mut().zip(cut) {
         links.fill(value);
-        if *cut != masks::NONE {
-            clear_cells(cut, links);
-        }
+        clear_cells(cut, links);
     }
 }
 
 /// Sets some cells of a block to zero.
 fn clear_cells<T: Copy + Default>(cells: &masks::Bits, values: &mut [T]) {
+    if *cells == masks::NONE {
+        return;
+    }
     for (row, values) in values.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
         let bits = masks::row(cells, row);
         for x in 0..SIDE {
