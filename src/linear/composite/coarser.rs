@@ -13,19 +13,23 @@ use super::finest::pattern_of;
 use super::frame::Choice;
 use super::join::join;
 use super::net::Net;
-use super::pattern::{
-    Aggregate, Beyond, DIRECTIONS, Draft, End, Known, Parents, Pattern, Traits, colour_of, replace_patterns,
-};
+use super::pattern::{Aggregate, Beyond, DIRECTIONS, Draft, End, Parents, Pattern, Traits, colour_of};
 use super::rows::{self, Content};
+use super::stock::{NEW, Wanted, renew};
 
 /// Patterns below a coarse block: those of its parts, then those beyond each of its sides. 0 where there is no block.
-type Below = [u32; 32];
+pub(super) type Below = [u32; 32];
+
+/// Patterns that a thread makes at a time: some take ten times as long as others.
+const FEW: usize = 4;
 
 /// Sets `coarse` to the level above `fine`, whose cells are `h` wide.
 pub(super) fn coarsen<const D: usize>(fine: &mut Net<D>, coarse: &mut Net<D>, h: f32) {
     let (whole, whole_of) = (fine.whole, fine.whole_of);
-    fine.patterns.par_iter_mut().with_min_len(4).for_each(|pattern| {
-        pattern.joined = join::<D>(pattern, h);
+    fine.patterns.par_iter_mut().with_min_len(FEW).for_each(|pattern| {
+        if !pattern.is_joined() {
+            pattern.joined = join::<D>(pattern, h);
+        }
     });
     coarse.topology.cover(&fine.topology, &mut fine.cover);
     coarse.children.clear();
@@ -38,24 +42,16 @@ pub(super) fn coarsen<const D: usize>(fine: &mut Net<D>, coarse: &mut Net<D>, h:
     coarse.whole = scale * whole;
     coarse.whole_of = whole_of.map(|whole| scale * whole);
 
-    let mut known: Known<Below> = Known::default();
-    let mut wanted: Vec<Below> = Vec::new();
+    let mut wanted = Wanted::from(1);
     let mut patterns = vec![0];
-    for cover in 1..coarse.topology.len() {
-        let below = patterns_below(fine, coarse, cover);
-        let next = wanted.len() as u32 + 1;
-        patterns.push(*known.entry(below).or_insert_with(|| {
-            wanted.push(below);
-            next
-        }));
-    }
+    patterns
+        .extend((1..coarse.topology.len()).map(|cover| wanted.number(patterns_below(fine, coarse, cover))));
+    let wanted = wanted.trace(&mut coarse.below, &mut coarse.origin, |below| earlier(below, &fine.origin));
     let (net, coarse_whole) = (&*fine, coarse.whole);
-    // Some take ten times as long as others.
-    let new = wanted
-        .par_iter()
-        .with_max_len(4)
-        .map_init(Desk::new::<D>, |desk, below| coarse_pattern::<D>(desk, net, below, coarse_whole));
-    replace_patterns(&mut coarse.patterns, new);
+    renew(&mut coarse.patterns, &coarse.origin, FEW, Desk::new::<D>, |desk, place| match place {
+        0 => Pattern::default(),
+        place => coarse_pattern::<D>(desk, net, &wanted[place - 1], coarse_whole),
+    });
     coarse.lay_out(&patterns);
 
     let parent = |block: usize, colour: usize, node: usize| {
@@ -69,6 +65,12 @@ pub(super) fn coarsen<const D: usize>(fine: &mut Net<D>, coarse: &mut Net<D>, h:
     let mut ties = fine.ties.coarser(&fine.blocks, h, parent);
     ties.index(&coarse.blocks);
     coarse.ties = ties;
+}
+
+/// The same blocks' patterns in the step before, if all were there.
+fn earlier(below: &Below, origin: &[u32]) -> Option<Below> {
+    let before = below.map(|pattern| origin[pattern as usize]);
+    (!before.contains(&NEW)).then_some(before)
 }
 
 fn patterns_below<const D: usize>(fine: &Net<D>, coarse: &Net<D>, cover: usize) -> Below {

@@ -62,6 +62,11 @@ impl<const D: usize> Levels<D> {
         self.nets[0].find_inverse();
         self.depth = 1;
         let left = coarse_levels.then(|| self.add_levels());
+        // What is kept on a level builds on what the finer one kept: the chain must not break.
+        for (net, surfaces) in self.nets.iter_mut().zip(&mut self.surfaces).skip(self.depth) {
+            net.forget();
+            surfaces.forget();
+        }
         for (net, surfaces) in self.nets[..self.depth].iter_mut().zip(&self.surfaces) {
             surfaces.prepare(&self.list, net);
         }

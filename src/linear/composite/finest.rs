@@ -10,12 +10,16 @@ use super::super::stencil::mask_words;
 use super::super::system::System;
 use super::frame::Choice;
 use super::net::Net;
-use super::pattern::{Beyond, DIRECTIONS, Draft, Known, Pattern, Traits, colour_of, replace_patterns};
+use super::pattern::{Beyond, DIRECTIONS, Draft, Pattern, Traits, colour_of};
 use super::rows::{self, Content};
+use super::stock::{NEW, Wanted, renew};
 use super::ties::Tie;
 
 /// What decides about a block with nothing but whole links: its cells, and those beyond each of its sides.
-type Key = (masks::Bits, [u64; 6]);
+pub(super) type Key = (masks::Bits, [u64; 6]);
+
+/// Usual patterns that a thread makes at a time.
+const USUAL: usize = 16;
 
 /// What a block is.
 enum Kind {
@@ -34,8 +38,8 @@ pub(super) fn read<const D: usize>(
 ) {
     let source = Finest(system);
     net.topology.clone_from(&level.topology);
-    net.whole = level.stencil.constant;
-    net.whole_of = level.whole;
+    let are_alike = (net.whole, net.whole_of) == (level.stencil.constant, level.whole);
+    (net.whole, net.whole_of) = (level.stencil.constant, level.whole);
     net.children.clear();
     let cells = block_cells(D);
     let mut ties: Vec<(usize, usize, u32, f32, f32)> = Vec::new();
@@ -73,29 +77,30 @@ pub(super) fn read<const D: usize>(
         })
         .collect();
     // Usual patterns come first.
-    let mut known: Known<Key> = Known::default();
-    let mut wanted: Vec<Key> = Vec::new();
-    for kind in &kinds {
-        if let Kind::Usual(key) = kind {
-            known.entry(*key).or_insert_with(|| {
-                wanted.push(*key);
-                wanted.len() as u32
-            });
-        }
-    }
-    let whole = net.whole;
-    let new = wanted.par_iter().with_min_len(4).map(|key| usual_pattern::<D>(key, whole));
-    replace_patterns(&mut net.patterns, new);
+    let mut wanted = Wanted::from(1);
     let mut patterns = vec![0];
-    for kind in kinds {
-        match kind {
-            Kind::Usual(key) => patterns.push(known[&key]),
-            Kind::Own(pattern) => {
-                patterns.push(net.patterns.len() as u32);
-                net.patterns.push(*pattern);
-            }
+    patterns.extend(kinds.iter().map(|kind| match kind {
+        Kind::Usual(key) => wanted.number(*key),
+        Kind::Own(_) => 0,
+    }));
+    let wanted = wanted.trace(&mut net.usual, &mut net.origin, |key| are_alike.then_some(*key));
+    renew(
+        &mut net.patterns,
+        &net.origin,
+        USUAL,
+        || (),
+        |(), place| match place {
+            0 => Pattern::default(),
+            place => usual_pattern::<D>(&wanted[place - 1], net.whole),
+        },
+    );
+    for (block, kind) in kinds.into_iter().enumerate() {
+        if let Kind::Own(pattern) = kind {
+            patterns[block + 1] = net.patterns.len() as u32;
+            net.patterns.push(*pattern);
         }
     }
+    net.origin.resize(net.patterns.len(), NEW);
     net.lay_out(&patterns);
     let list = ties.iter().filter_map(|&(block, cell, shared, link, area)| {
         let colour = colour_of::<D>(cell);

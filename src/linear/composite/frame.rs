@@ -82,6 +82,12 @@ pub(super) struct Frame {
     pub link_rows: usize,
 }
 
+impl PartialEq for Frame {
+    fn eq(&self, other: &Frame) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
 /// Marks places in [`Frame::beyond`].
 pub(super) const THERE: u16 = 1 << 15;
 

@@ -29,6 +29,7 @@ mod saddle;
 mod shape;
 mod sight;
 mod space;
+mod stock;
 mod surfaces;
 mod ties;
 mod visit;

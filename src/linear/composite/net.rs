@@ -8,10 +8,13 @@ use super::super::kernels;
 use super::super::layout::{Row, half_rows};
 use super::super::stencil::grow;
 use super::super::topology::Topology;
+use super::coarser::Below;
+use super::finest::Key;
 use super::gather::{self, Workspace};
 use super::pattern::{End, Half, Pattern};
 use super::rows;
 use super::sight::{self, Near, Plan, Sight};
+use super::stock::Known;
 use super::surfaces::Surfaces;
 use super::ties::Ties;
 use super::visit::{
@@ -25,8 +28,12 @@ pub(super) type Colours<T> = [Vec<T>; 2];
 #[derive(Clone, Debug, Default)]
 pub(super) struct Net<const D: usize> {
     pub topology: Topology<D>,
-    /// All patterns; the first one is empty.
+    /// All patterns; the first one is empty. Where each was in the step before, and what those are made of that may be wanted
+    /// again: on the finest level of cells, on others of patterns below.
     pub patterns: Vec<Pattern>,
+    pub origin: Vec<u32>,
+    pub usual: Known<Key>,
+    pub below: Known<Below>,
     /// All blocks, the absent one first, and a marker of the end.
     pub blocks: Vec<Block>,
     /// Places that a workspace for any of the blocks needs; no block has as many nodes.
@@ -90,6 +97,12 @@ impl<const D: usize> Net<D> {
     #[inline]
     pub fn pattern(&self, block: usize) -> &Pattern {
         &self.patterns[self.blocks[block].pattern as usize]
+    }
+
+    /// Keeps nothing for the next step.
+    pub fn forget(&mut self) {
+        self.usual.clear();
+        self.below.clear();
     }
 
     /// How many nodes there are.
@@ -605,6 +618,9 @@ impl<const D: usize> Net<D> {
         let values = [&self.inverse, &self.x, &self.b];
         self.topology.bytes()
             + self.patterns.iter().map(Pattern::bytes).sum::<usize>()
+            + self.origin.capacity() * 4
+            + self.usual.capacity() * size_of::<(Key, u32)>()
+            + self.below.capacity() * size_of::<(Below, u32)>()
             + self.blocks.capacity() * size_of::<Block>()
             + self.near.iter().map(|list| list.capacity() * size_of::<Near>()).sum::<usize>()
             + self.beyond.iter().map(|list| list.capacity() * 4).sum::<usize>()

@@ -4,14 +4,12 @@
 //! so that a sweep reads little more than the values themselves. Blocks at surfaces and walls have patterns of their own.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-
-use rayon::prelude::*;
 
 use crate::grid::{block_cells, masks};
 use crate::math::power;
 
 use super::rows::{self, Rows};
+use super::stock::Alike;
 use super::visit::Form;
 
 /// No node.
@@ -42,7 +40,7 @@ pub(super) enum End {
 }
 
 /// A link beyond the first one of a node in its direction, or to a node of the same colour.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Further {
     pub node: u16,
     pub near: u16,
@@ -50,7 +48,7 @@ pub(super) struct Further {
 }
 
 /// The nodes of one colour, in the order of their cells, or in rows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Half {
     /// The cell of each, by its natural index.
     pub cells: Cow<'static, [u16]>,
@@ -131,7 +129,7 @@ pub(super) struct Pattern {
 
 /// For each part of a coarse block and each colour, the parents of that finer block's nodes. Red nodes of the coarse block
 /// are counted first and black ones after them; one more than the last stands for none.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Parents {
     list: Vec<u16>,
     /// Where each part and colour ends, and whether it has one entry for every two nodes.
@@ -186,18 +184,6 @@ impl Parents {
         let list = &self.list[start as usize..end as usize];
         if is_paired { ParentsOf::Pairs(list) } else { ParentsOf::Each(list) }
     }
-}
-
-/// Numbers of things that many blocks have in common. Keys are long: the hash of the standard library takes its time.
-pub(super) type Known<K> = HashMap<K, u32, foldhash::fast::FixedState>;
-
-/// Makes patterns anew, after an empty one, while those of the step before are given up: they hold many small parts.
-pub(super) fn replace_patterns(
-    patterns: &mut Vec<Pattern>,
-    new: impl IndexedParallelIterator<Item = Pattern>,
-) {
-    let old = std::mem::replace(patterns, vec![Pattern::default()]);
-    rayon::join(|| patterns.par_extend(new), || drop(old));
 }
 
 /// Nodes joined into those of the next coarser level, inside one block.
@@ -331,6 +317,14 @@ impl Draft {
             }
         }
         self.pattern
+    }
+}
+
+impl Alike for Pattern {
+    fn is_like(&self, other: &Pattern) -> bool {
+        // What becomes of its nodes is found later.
+        (&self.half, &self.traits, &self.rows, &self.first, &self.parents)
+            == (&other.half, &other.traits, &other.rows, &other.first, &other.parents)
     }
 }
 
@@ -477,6 +471,11 @@ impl Pattern {
         for link in &self.half[colour].further {
             each(link.node as usize, self.end(colour, link.near), link.link);
         }
+    }
+
+    /// Whether it is known what becomes of its nodes.
+    pub fn is_joined(&self) -> bool {
+        (0..2).all(|colour| self.joined.of[colour].len() == self.count(colour))
     }
 
     /// Whether every coarse cell is one node at most, and nothing but links between neighbours leads there.

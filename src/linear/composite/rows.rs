@@ -12,7 +12,7 @@ use super::pattern::{DIRECTIONS, End, Half, Pattern, Traits};
 use super::sight::Sight;
 
 /// What a pattern in rows has beside its halves.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rows {
     pub frame: &'static Frame,
     /// Its nodes, by cell.
@@ -26,7 +26,7 @@ pub(super) struct Rows {
 }
 
 /// The rows that a block keeps.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Few {
     kept: Vec<u8>,
     /// Each row's number among them.

@@ -9,6 +9,7 @@ use crate::grid::masks;
 
 use super::frame::Turned;
 use super::rows::Rows;
+use super::stock::Alike;
 
 /// A node's number of faces, and twice the first moments of their cells' centres from the block's corner.
 pub(super) type Weights = [f32; 4];
@@ -17,7 +18,7 @@ pub(super) type Weights = [f32; 4];
 const LANES: usize = 8;
 
 /// Eight places of a block's nodes, and those of them that take part.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Eight {
     at: u16,
     /// Which row they are, if the block keeps rows.
@@ -26,7 +27,7 @@ struct Eight {
 }
 
 /// What the nodes of some eights weigh.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Table {
     /// One face each, and moments as rows have them: of all rows of a colour.
     Centres(&'static [[[f32; LANES]; 3]]),
@@ -35,15 +36,21 @@ enum Table {
 }
 
 /// The nodes of one colour.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Half {
     eights: Vec<Eight>,
     table: Table,
 }
 
 /// The nodes of a patch with their weights, by colour.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shape([Half; 2]);
+
+impl Alike for Shape {
+    fn is_like(&self, other: &Shape) -> bool {
+        self == other
+    }
+}
 
 impl Shape {
     /// From nodes in ascending order.

@@ -13,9 +13,10 @@ use crate::math::unflatten;
 
 use super::body::{Bodies, Body, BodyPatch, Moments};
 use super::net::Net;
-use super::pattern::{Known, Pattern, colour_of};
+use super::pattern::{Pattern, colour_of};
 use super::rows::rows;
 use super::shape::{Lane, Pressure, Shape, Weights};
+use super::stock::{Known, NEW, Wanted, renew};
 use super::visit::{GRAIN, Nodes, PerBlock, visit, whole_rows};
 
 /// Faces of one body beside the nodes of a block.
@@ -66,7 +67,12 @@ pub(super) type Velocities = Vec<[f64; 4]>;
 /// All patches of a level.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surfaces {
+    /// Shapes of patches. Where each was in the step before, and what those are made of that may be wanted again: on the finest
+    /// level a pattern and cells, on others a pattern and shapes of its parts.
     shapes: Vec<Shape>,
+    origin: Vec<u32>,
+    beside: Known<(u32, masks::Bits)>,
+    joined: Known<(u32, Made)>,
     /// By block, and there by shape.
     patches: Vec<Patch>,
     start: Vec<u32>,
@@ -85,11 +91,16 @@ pub(super) struct Surfaces {
 }
 
 /// Runs that a thread takes at a time.
-const RUNS: usize = 64;
+const RUNS: usize = 256;
+/// Bodies that a thread takes at a time.
+const BODIES: usize = 64;
 /// About as many nodes are swept while one is handed out to.
 const RUN_NODES: usize = 16;
 /// Nodes that a thread takes at a time, at least.
-const LEAST_GRAIN: usize = 512;
+const LEAST_GRAIN: usize = 2048;
+
+/// Shapes that a thread makes at a time.
+const SHAPES: usize = 32;
 
 /// Of what a coarse shape is made: shapes of parts of its block.
 type Made = Vec<(u8, u32)>;
@@ -123,8 +134,7 @@ impl Surfaces {
         let width_of = |body: &Body| body.width.max(1).next_power_of_two();
         self.bodies.clear();
         self.bodies.extend(bodies.list.iter().map(|body| (width_of(body), 1.0)));
-        let mut known: Known<(u32, masks::Bits)> = Known::default();
-        let mut wanted = Vec::new();
+        let mut wanted = Wanted::from(0);
         let mut list = Vec::with_capacity(bodies.patches.len());
         for (index, body) in bodies.list.iter().enumerate() {
             for axis in 0..D {
@@ -133,19 +143,24 @@ impl Surfaces {
                     if block == 0 {
                         continue;
                     }
-                    let (pattern, next) = (net.blocks[block as usize].pattern, wanted.len() as u32);
-                    let shape = *known.entry((pattern, patch.cells)).or_insert_with(|| {
-                        wanted.push((pattern, &patch.cells));
-                        next
-                    });
+                    let shape = wanted.number((net.blocks[block as usize].pattern, patch.cells));
                     list.push(Patch::new::<D>(patch, block, shape, index, axis));
                 }
             }
         }
-        self.shapes.clear();
-        let shape_of =
-            |&(pattern, cells): &(u32, &masks::Bits)| shape_of::<D>(&net.patterns[pattern as usize], cells);
-        self.shapes.par_extend(wanted.par_iter().with_min_len(32).map(shape_of));
+        let wanted = wanted.trace(&mut self.beside, &mut self.origin, |&(pattern, cells)| {
+            Some((net.origin[pattern as usize], cells)).filter(|before| before.0 != NEW)
+        });
+        renew(
+            &mut self.shapes,
+            &self.origin,
+            SHAPES,
+            || (),
+            |(), place| {
+                let (pattern, cells) = &wanted[place];
+                shape_of::<D>(&net.patterns[*pattern as usize], cells)
+            },
+        );
         self.sort(list, net.blocks.len() - 1, bodies.list.len());
     }
 
@@ -168,32 +183,31 @@ impl Surfaces {
         // Patterns of many blocks may make the same shapes in each of them.
         let mut uses = vec![0; coarse.patterns.len()];
         coarse.blocks.iter().for_each(|block| uses[block.pattern as usize] += 1);
-        let mut known: Known<(u32, Made)> = Known::default();
-        let mut wanted: Vec<(u32, Made)> = Vec::new();
+        let mut wanted = Wanted::from(0);
         let (mut list, mut numbers) = (Vec::new(), Vec::new());
         for (cover, Covered { patches, shapes }) in covers.into_iter().enumerate() {
             let pattern = coarse.blocks[cover + 1].pattern;
             numbers.clear();
-            for made in shapes {
-                let next = wanted.len() as u32;
-                let number = if uses[pattern as usize] == 1 {
-                    next
-                } else {
-                    *known.entry((pattern, made.clone())).or_insert(next)
-                };
-                if number == next {
-                    wanted.push((pattern, made));
-                }
-                numbers.push(number);
-            }
+            let is_alone = uses[pattern as usize] == 1 && coarse.origin[pattern as usize] == NEW;
+            numbers.extend(shapes.into_iter().map(|made| {
+                if is_alone { wanted.number_alone((pattern, made)) } else { wanted.number((pattern, made)) }
+            }));
             list.extend(
                 patches.into_iter().map(|patch| Patch { shape: numbers[patch.shape as usize], ..patch }),
             );
         }
-        self.shapes.clear();
-        self.shapes.par_extend(wanted.par_iter().with_min_len(8).map_init(
+        let wanted = wanted.trace(&mut self.joined, &mut self.origin, |(pattern, made)| {
+            let before = |&(octant, shape): &(u8, u32)| (octant, finer.origin[shape as usize]);
+            let before = (coarse.origin[*pattern as usize], made.iter().map(before).collect::<Made>());
+            (before.0 != NEW && before.1.iter().all(|part| part.1 != NEW)).then_some(before)
+        });
+        renew(
+            &mut self.shapes,
+            &self.origin,
+            SHAPES,
             || (vec![[0.0f32; 4]; 2 * coarse.room + 1], Vec::new()),
-            |(sums, touched), (pattern, parts)| {
+            |(sums, touched), place| {
+                let (pattern, parts) = &wanted[place];
                 let pattern = &coarse.patterns[*pattern as usize];
                 let [reds, blacks] = [pattern.count(0) as u16, pattern.count(1) as u16];
                 for &(octant, shape) in parts {
@@ -224,8 +238,14 @@ impl Surfaces {
                 }
                 Shape::new(&nodes)
             },
-        ));
+        );
         self.sort(list, coarse.blocks.len() - 1, self.bodies.len());
+    }
+
+    /// Keeps nothing for the next step.
+    pub fn forget(&mut self) {
+        self.beside.clear();
+        self.joined.clear();
     }
 
     /// The patches of this level's blocks under a coarse one, joined; they are `h` wide.
@@ -354,7 +374,7 @@ impl Surfaces {
         self.sums = sums;
         let mut velocities = std::mem::take(&mut self.velocities);
         velocities.resize(3 * bodies.len(), [0.0; 4]);
-        velocities.par_chunks_mut(3).enumerate().with_min_len(8).for_each(|(body, out)| {
+        velocities.par_chunks_mut(3).enumerate().with_min_len(BODIES).for_each(|(body, out)| {
             let field = bodies[body].response.apply::<D>(&self.forces(body));
             out.copy_from_slice(&field.map(|row| row.map(|value| value * self.bodies[body].1)));
         });
@@ -444,6 +464,9 @@ impl Surfaces {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.shapes.iter().map(Shape::bytes).sum::<usize>()
+            + self.origin.capacity() * 4
+            + self.beside.capacity() * size_of::<((u32, masks::Bits), u32)>()
+            + self.joined.capacity() * size_of::<((u32, Made), u32)>()
             + self.patches.capacity() * size_of::<Patch>()
             + self.runs.capacity() * size_of::<Run>()
             + (self.start.capacity() + self.run_start.capacity()) * 4

@@ -2,6 +2,7 @@
 
 mod dense;
 mod heavy;
+mod kept;
 mod physics;
 mod reduced;
 mod waves;
