@@ -135,7 +135,9 @@ impl<const D: usize> Levels<D> {
         for level in 0..self.depth {
             let (finer, this) = self.nets.split_at_mut(level);
             if let Some(finer) = finer.last_mut() {
-                finer.restrict(&self.surfaces[level - 1], !asks_bodies(level - 1), &mut this[0]);
+                let (above, surfaces) = self.surfaces.split_at_mut(level);
+                surfaces[0].move_as(&above[level - 1]);
+                finer.restrict(&surfaces[0], !asks_bodies(level - 1), &mut this[0]);
             }
             if level + 1 < self.depth {
                 let sweeps = sweeps_on(level, sweeps);
@@ -147,6 +149,7 @@ impl<const D: usize> Levels<D> {
         if !self.last.solve(net) {
             let sweeps = if end > 0 { LAST_SWEEPS * sweeps } else { sweeps };
             sweep_down(surfaces, &self.list, net, sweeps, asks_bodies(end));
+            surfaces.tell();
             sweep_up(surfaces, &self.list, net, sweeps, asks_bodies(end));
         }
         for level in (0..end).rev() {
@@ -204,7 +207,7 @@ fn ask<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &Net<D>) {
     surfaces.tell();
 }
 
-/// Sweeps from zero, and asks what the bodies then do. They are asked for every sweep if `each`, and at rest otherwise.
+/// Sweeps from zero, and finds out how bodies then move. They are asked for every sweep if `each`, and at rest otherwise.
 fn sweep_down<const D: usize>(
     surfaces: &mut Surfaces,
     bodies: &[Body],
@@ -219,7 +222,7 @@ fn sweep_down<const D: usize>(
         }
         net.sweep(each.then_some(&*surfaces));
     }
-    ask(surfaces, bodies, net);
+    respond(surfaces, bodies, net);
 }
 
 /// The sweeps of [`sweep_down`] in reverse, from the values at hand, with bodies that move as they were last told.

@@ -445,12 +445,12 @@ impl<const D: usize> Net<D> {
         partial.iter().sum::<f64>() + self.ties.alignment()
     }
 
-    /// Residual of the nodes of a colour of a block, with bodies as they were last told.
+    /// Residual of the nodes of a colour of a block, with bodies at rest.
     #[inline]
-    fn residual<'a>(&self, desk: &'a mut Desk, block: usize, colour: usize, bodies: &Surfaces) -> &'a [f32] {
+    fn residual<'a>(&self, desk: &'a mut Desk, block: usize, colour: usize) -> &'a [f32] {
         let half = &self.pattern(block).half[colour];
         let (x, other) = (&self.x[colour][self.range(block, colour)], self.x[1 - colour].as_slice());
-        let rhs = self.rhs_of(block, colour, x, Some(bodies), &mut desk.rhs);
+        let rhs = self.rhs_of(block, colour, x, None, &mut desk.rhs);
         let out = &mut desk.residual[..x.len()];
         if self.blocks[block].form != Form::Listed {
             let inverse = &self.inverse[colour][self.range(block, colour)];
@@ -469,25 +469,11 @@ impl<const D: usize> Net<D> {
         !self.damped[block] && (is_in_rows || self.pattern(block).half[1].further.is_empty())
     }
 
-    /// Residual of the black nodes of a block after a downward sweep; none if there is none left. `at_rest` if bodies were,
-    /// in that sweep: then they are all that is left of a row that was solved.
+    /// Whether something is left of the rows of black nodes, apart from bodies, after a downward sweep in which bodies were
+    /// `at_rest` or not.
     #[inline]
-    fn left_in_black<'a>(
-        &self,
-        desk: &'a mut Desk,
-        block: usize,
-        bodies: &Surfaces,
-        at_rest: bool,
-    ) -> Option<&'a [f32]> {
-        if !self.settles(block) || self.touched[block] && !at_rest {
-            return Some(self.residual(desk, block, 1, bodies));
-        }
-        self.touched[block].then(|| {
-            let left = &mut desk.residual[..self.blocks[block].counts[1] as usize];
-            left.fill(0.0);
-            bodies.hand_out::<f32>(block, 1, left, -1.0);
-            &*left
-        })
+    fn leaves_black(&self, block: usize, at_rest: bool) -> bool {
+        !self.settles(block) || self.touched[block] && !at_rest
     }
 
     /// Whether the nodes of a block follow their coarse cells, in all rows on both levels.
@@ -498,7 +484,8 @@ impl<const D: usize> Net<D> {
     }
 
     /// Sets the right-hand side of the coarser level to the sums of residuals, after downward sweeps in which bodies were
-    /// `at_rest` or not.
+    /// `at_rest` or not. `bodies` are those of the coarser level, told how they move now: what they do to nodes sums up to what
+    /// they do there, and there are fewer nodes to tell.
     pub fn restrict(&mut self, bodies: &Surfaces, at_rest: bool, coarse: &mut Net<D>) {
         // Black nodes were relaxed last: what they see was copied for them, and what is seen of them was not.
         let mut black = std::mem::take(&mut self.x[1]);
@@ -506,7 +493,7 @@ impl<const D: usize> Net<D> {
         self.x[1] = black;
         let this = &*self;
         let most = 2 * coarse.room;
-        let Net { patterns, blocks, children, b, grain, .. } = coarse;
+        let Net { patterns, blocks, children, b, grain, touched, .. } = coarse;
         let desk = || (Desk::new(this.room), vec![0.0f32; most], vec![[0.0f32; 8]; 2 * half_rows(D)]);
         visit_by(*grain, blocks, both(b), &desk, &|(desk, sums, natural), cover, (red, black)| {
             let counts = [red.0.len(), black.0.len()];
@@ -516,12 +503,9 @@ impl<const D: usize> Net<D> {
             let parents = &patterns[blocks[cover].pattern as usize].parents;
             for (octant, &block) in children[cover].iter().enumerate().filter(|(_, block)| **block != 0) {
                 let block = block as usize;
-                for colour in 0..2 {
-                    let residual = match colour {
-                        0 => Some(this.residual(desk, block, 0, bodies)),
-                        _ => this.left_in_black(desk, block, bodies, at_rest),
-                    };
-                    let Some(residual) = residual else { continue };
+                let colours = if this.leaves_black(block, at_rest) { 2 } else { 1 };
+                for colour in 0..colours {
+                    let residual = this.residual(desk, block, colour);
                     if this.is_regular(block, &blocks[cover]) {
                         rows::fold(natural, &this.topology.octant(block), residual);
                     } else {
@@ -534,6 +518,9 @@ impl<const D: usize> Net<D> {
                 out.copy_from_slice(sums);
                 if blocks[cover].form == Form::AllRows {
                     rows::add_natural::<D>(out, natural, colour);
+                }
+                if touched[cover] {
+                    bodies.hand_out::<f32>(cover, colour, out, -1.0);
                 }
             }
         });

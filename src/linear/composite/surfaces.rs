@@ -381,6 +381,12 @@ impl Surfaces {
         self.velocities = velocities;
     }
 
+    /// Lets bodies move as they do on the finer level, and makes ready to hand that out.
+    pub fn move_as(&mut self, finer: &Surfaces) {
+        self.velocities.clone_from(&finer.velocities);
+        self.tell();
+    }
+
     /// Takes into account that the pressures of the coarser level were added to those of this one since bodies were last asked.
     ///
     /// The force on a body is the same whether they act here or there, where it was just asked; see [`Self::join`].
