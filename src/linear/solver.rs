@@ -69,6 +69,13 @@ impl<const D: usize> Solver<D> {
         Self::default()
     }
 
+    /// Makes the next set-up as long as if no system like that one had been seen before.
+    pub fn forget(&mut self) {
+        if let Some(composite) = &mut self.composite {
+            composite.forget();
+        }
+    }
+
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.plain.bytes() + self.composite.as_ref().map_or(0, |composite| composite.bytes())

@@ -157,6 +157,7 @@ impl<const D: usize> Projection<D> {
             .map(|_| {
                 let (system, bodies) = (self.system(blocks), self.bodies());
                 let (b, c) = (&mut shared_rhs, &mut shared_q);
+                solver.forget();
                 solver.solve(&system, bodies.as_ref(), &mut rhs, &mut q, b, c, &params, None)
             })
             .collect();

@@ -63,10 +63,7 @@ impl<const D: usize> Levels<D> {
         self.depth = 1;
         let left = coarse_levels.then(|| self.add_levels());
         // What is kept on a level builds on what the finer one kept: the chain must not break.
-        for (net, surfaces) in self.nets.iter_mut().zip(&mut self.surfaces).skip(self.depth) {
-            net.forget();
-            surfaces.forget();
-        }
+        self.forget_from(self.depth);
         for (net, surfaces) in self.nets[..self.depth].iter_mut().zip(&self.surfaces) {
             surfaces.prepare(&self.list, net);
         }
@@ -75,6 +72,14 @@ impl<const D: usize> Levels<D> {
         self.last.clear();
         if left.is_some_and(|nodes| nodes <= MOST_NODES) {
             self.last.build(net, surfaces, &self.list, &self.components);
+        }
+    }
+
+    /// Keeps nothing of a level and those below it for the next step.
+    pub fn forget_from(&mut self, level: usize) {
+        for (net, surfaces) in self.nets.iter_mut().zip(&mut self.surfaces).skip(level) {
+            net.forget();
+            surfaces.forget();
         }
     }
 

@@ -90,6 +90,11 @@ impl<const D: usize> Composite<D> {
         self.partial.resize(self.sizes.len(), 0.0);
     }
 
+    /// Keeps nothing but memory for the next system.
+    pub fn forget(&mut self) {
+        self.levels.forget_from(0);
+    }
+
     /// Reports sizes.
     pub fn describe(&self, info: &mut SolveInfo) {
         self.levels.describe(info);
