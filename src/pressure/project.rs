@@ -128,7 +128,7 @@ impl<const D: usize> Projection<D> {
 
     /// What moved as a whole in that system.
     pub fn bodies(&self) -> Option<Bodies<'_>> {
-        self.tiling.as_ref().map(|tiling| tiling.bodies(WHOLE, &self.known))
+        self.tiling.as_ref().map(|tiling| tiling.bodies(WHOLE, &self.known, !self.mixed))
     }
 
     /// Whether the last projection found a pressure for a cell.
@@ -288,7 +288,7 @@ fn solve<const D: usize>(
     let materials = materials(&projection.gas, projection.air_mass);
     let system =
         System { blocks: problem.blocks, live: outside, link, ground, ground_area, shared, materials };
-    let bodies = tiling.map(|tiling| tiling.bodies(WHOLE, &projection.known));
+    let bodies = tiling.map(|tiling| tiling.bodies(WHOLE, &projection.known, !projection.mixed));
     projection.solver.solve(&system, bodies.as_ref(), rhs, q, shared_rhs, shared_q, params, stop)
 }
 

@@ -208,9 +208,10 @@ impl<const D: usize> Tiling<D> {
     }
 
     /// The tiles as bodies; `whole` is a whole link of the liquid around them.
-    /// The cells around them are `known` as far as [`Self::left_in`] told.
-    pub fn bodies<'a>(&'a self, whole: f32, known: &'a Field<Option<Bits>>) -> Bodies<'a> {
-        Bodies { list: &self.bodies, patches: &self.patches, whole, known }
+    /// The cells around them are `known` as far as [`Self::left_in`] told, and of the same fluid as they if there is but `one_fluid`.
+    pub fn bodies<'a>(&'a self, whole: f32, known: &'a Field<Option<Bits>>, one_fluid: bool) -> Bodies<'a> {
+        let inside = one_fluid.then_some(&self.inside);
+        Bodies { list: &self.bodies, patches: &self.patches, whole, known, inside }
     }
 
     /// Cells that tiles leave of a block, and that touch others that they leave, in or beside it. That makes them unknowns

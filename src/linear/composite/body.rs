@@ -187,6 +187,8 @@ pub struct Bodies<'a> {
     pub whole: f32,
     /// Per slot: the unknowns of blocks in which all links are whole and nothing else holds a cell, where they are known.
     pub known: &'a Field<Option<Bits>>,
+    /// Per slot: the cells inside bodies, if these are of the same fluid as all cells outside.
+    pub inside: Option<&'a Field<Bits>>,
 }
 
 /// A face of a body, as references see it.

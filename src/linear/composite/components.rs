@@ -81,6 +81,11 @@ impl Components {
         }
     }
 
+    /// The first node of the part that a node belongs to; red ones are counted first.
+    pub fn part_of(&mut self, node: usize) -> u32 {
+        self.sets.find(node as u32)
+    }
+
     /// Whether a node, red ones counted first and shared ones last, is the first one of a component without ground.
     pub fn is_first_of_closed(&self, node: usize) -> bool {
         self.number[node] > 0

@@ -1,11 +1,14 @@
 //! The V-cycle over levels with bodies.
 
+use crate::grid::Blocks;
+
 use super::super::hierarchy::Hierarchy;
 use super::super::params::SolveInfo;
 use super::super::system::System;
 use super::body::{Bodies, Body};
 use super::coarser::coarsen;
 use super::components::{Components, Labels, closed_nodes};
+use super::fill::{self, fill};
 use super::finest;
 use super::last::Last;
 use super::net::Net;
@@ -22,6 +25,8 @@ pub(super) struct Levels<const D: usize> {
     surfaces: Vec<Surfaces>,
     /// Levels in use.
     depth: usize,
+    /// The first one on which the cells inside bodies are nodes. Its surfaces serve the finer one.
+    filled: usize,
     last: Last,
     components: Components,
 }
@@ -35,18 +40,35 @@ const KEPT: f64 = 0.8;
 const MOST_NODES: usize = 384;
 /// Otherwise so many times as many sweeps as others get must do.
 const LAST_SWEEPS: usize = 8;
-/// From this level on there are twice as many sweeps: bodies are as large as the cells there, and their terms no longer fit
-/// as well. At 192 cells that saves one or two iterations of nine; with hundreds of bodies the sweeps cost as much again.
+/// From this level on there are twice as many sweeps, as long as there are bodies: they are hardly larger than the cells there,
+/// and their terms no longer fit as well.
 const FIRST_DEEP: usize = 3;
 
-fn sweeps_on(level: usize, sweeps: usize) -> usize {
-    if level >= FIRST_DEEP { 2 * sweeps } else { sweeps }
+/// What bodies do while a level is swept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// On the way down they stay at rest, on the way up they move as after the coarser levels. On the finest level their part
+    /// is so small that this will do.
+    Still,
+    /// They are asked for every sweep.
+    Asked,
+    /// There are none: see [`fill`].
+    Filled,
 }
 
-/// Whether bodies are asked for every sweep of a level: on the finest one their part is small, and it is as well to leave
-/// them at rest.
-fn asks_bodies(level: usize) -> bool {
-    level > 0
+impl Role {
+    /// That on a level, if cells inside bodies are nodes from the level `filled` on.
+    fn on(level: usize, filled: usize) -> Role {
+        match level {
+            0 => Role::Still,
+            level if level < filled => Role::Asked,
+            _ => Role::Filled,
+        }
+    }
+}
+
+fn sweeps_on(level: usize, filled: usize, sweeps: usize) -> usize {
+    if (FIRST_DEEP..filled).contains(&level) { 2 * sweeps } else { sweeps }
 }
 
 impl<const D: usize> Levels<D> {
@@ -61,16 +83,23 @@ impl<const D: usize> Levels<D> {
         self.surfaces[0].read(bodies, self.outside.block_of(), &self.nets[0]);
         self.nets[0].find_inverse();
         self.depth = 1;
-        let left = coarse_levels.then(|| self.add_levels());
+        let is_even = whole.is_some() && bodies.inside.is_some();
+        self.filled = if is_even { fill::level_for(bodies.list) } else { MAX_LEVELS };
+        let left = coarse_levels.then(|| self.add_levels(system.blocks, bodies));
         // What is kept on a level builds on what the finer one kept: the chain must not break.
         self.forget_from(self.depth);
-        for (net, surfaces) in self.nets[..self.depth].iter_mut().zip(&self.surfaces) {
-            surfaces.prepare(&self.list, net);
+        for (level, (net, surfaces)) in self.nets[..self.depth].iter_mut().zip(&self.surfaces).enumerate() {
+            if level < self.filled {
+                surfaces.prepare(&self.list, net);
+            } else {
+                surfaces.mark(net);
+            }
         }
         let (net, surfaces) = (&self.nets[self.depth - 1], &self.surfaces[self.depth - 1]);
         self.components.find(net);
         self.last.clear();
         if left.is_some_and(|nodes| nodes <= MOST_NODES) {
+            let surfaces = (self.depth <= self.filled).then_some(surfaces);
             self.last.build(net, surfaces, &self.list, &self.components);
         }
     }
@@ -90,19 +119,28 @@ impl<const D: usize> Levels<D> {
     }
 
     /// Builds coarser levels until few nodes are left that are linked to others; returns how many.
-    fn add_levels(&mut self) -> usize {
+    fn add_levels(&mut self, blocks: &Blocks<D>, bodies: &Bodies<'_>) -> usize {
         let mut nodes = self.nets[0].linked();
         while nodes > FEW_NODES && self.depth < MAX_LEVELS {
             let level = self.depth;
             self.reserve(level + 1);
             let h = (1u32 << (level - 1)) as f32;
             let (finer, this) = self.nets.split_at_mut(level);
-            coarsen(&mut finer[level - 1], &mut this[0], h);
-            this[0].find_inverse();
-            let (finer, surfaces) = self.surfaces.split_at_mut(level);
-            surfaces[0].join(&finer[level - 1], &this[0], h);
+            let (finer, this) = (&mut finer[level - 1], &mut this[0]);
+            coarsen(finer, this, h);
+            let (above, surfaces) = self.surfaces.split_at_mut(level);
+            let (above, surfaces) = (&above[level - 1], &mut surfaces[0]);
+            if level == self.filled && !fill(this, (finer, above), blocks, bodies, level) {
+                self.filled = MAX_LEVELS;
+            }
+            this.find_inverse();
+            if level <= self.filled {
+                surfaces.join(above, this, h);
+            } else {
+                surfaces.clear(this.blocks.len() - 1);
+            }
             self.depth += 1;
-            let before = std::mem::replace(&mut nodes, this[0].linked());
+            let before = std::mem::replace(&mut nodes, this.linked());
             if nodes as f64 > KEPT * before as f64 {
                 break;
             }
@@ -137,40 +175,47 @@ impl<const D: usize> Levels<D> {
 
     /// Sets the finest `x` from the finest `b`, and returns `x·b`.
     pub fn cycle(&mut self, sweeps: usize, partial: &mut Vec<f64>) -> f64 {
+        let filled = self.filled;
         for level in 0..self.depth {
             let (finer, this) = self.nets.split_at_mut(level);
             if let Some(finer) = finer.last_mut() {
                 let (above, surfaces) = self.surfaces.split_at_mut(level);
-                surfaces[0].move_as(&above[level - 1]);
-                finer.restrict(&surfaces[0], !asks_bodies(level - 1), &mut this[0]);
+                if level <= filled {
+                    surfaces[0].move_as(&above[level - 1]);
+                }
+                finer.restrict(&surfaces[0], Role::on(level - 1, filled) != Role::Asked, &mut this[0]);
             }
             if level + 1 < self.depth {
-                let sweeps = sweeps_on(level, sweeps);
-                sweep_down(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, asks_bodies(level));
+                let (sweeps, role) = (sweeps_on(level, filled, sweeps), Role::on(level, filled));
+                sweep_down(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, role);
             }
         }
         let end = self.depth - 1;
+        let role = Role::on(end, filled);
         let (net, surfaces) = (&mut self.nets[end], &mut self.surfaces[end]);
         if !self.last.solve(net) {
             let sweeps = if end > 0 { LAST_SWEEPS * sweeps } else { sweeps };
-            sweep_down(surfaces, &self.list, net, sweeps, asks_bodies(end));
+            sweep_down(surfaces, &self.list, net, sweeps, role);
             surfaces.tell();
-            sweep_up(surfaces, &self.list, net, sweeps, asks_bodies(end));
+            sweep_up(surfaces, &self.list, net, sweeps, role);
         }
         for level in (0..end).rev() {
+            let (all_sweeps, role) = (sweeps_on(level, filled, sweeps), Role::on(level, filled));
             let (finer, coarser) = self.nets.split_at_mut(level + 1);
             let (net, coarse) = (&mut finer[level], &coarser[0]);
             let (finer, coarser) = self.surfaces.split_at_mut(level + 1);
             let (surfaces, coarser) = (&mut finer[level], &mut coarser[0]);
             net.prolong(coarse);
-            // Coarse nodes are fewer to ask.
-            respond(coarser, &self.list, coarse);
-            surfaces.follow(coarser);
+            if role != Role::Filled {
+                // Coarse nodes are fewer to ask.
+                respond(coarser, &self.list, coarse);
+                surfaces.follow(coarser);
+            }
             if level == 0 {
-                (1..sweeps).for_each(|_| net.sweep_back(surfaces));
+                (1..sweeps).for_each(|_| net.sweep_back(Some(surfaces)));
                 return net.sweep_back_and_align(surfaces, partial);
             }
-            sweep_up(surfaces, &self.list, net, sweeps_on(level, sweeps), true);
+            sweep_up(surfaces, &self.list, net, all_sweeps, role);
         }
         self.nets[0].alignment(partial)
     }
@@ -212,22 +257,24 @@ fn ask<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &Net<D>) {
     surfaces.tell();
 }
 
-/// Sweeps from zero, and finds out how bodies then move. They are asked for every sweep if `each`, and at rest otherwise.
+/// Sweeps from zero, and finds out how bodies then move.
 fn sweep_down<const D: usize>(
     surfaces: &mut Surfaces,
     bodies: &[Body],
     net: &mut Net<D>,
     sweeps: usize,
-    each: bool,
+    role: Role,
 ) {
     net.sweep_from_zero();
     for _ in 1..sweeps {
-        if each {
+        if role == Role::Asked {
             ask(surfaces, bodies, net);
         }
-        net.sweep(each.then_some(&*surfaces));
+        net.sweep((role == Role::Asked).then_some(&*surfaces));
     }
-    respond(surfaces, bodies, net);
+    if role != Role::Filled {
+        respond(surfaces, bodies, net);
+    }
 }
 
 /// The sweeps of [`sweep_down`] in reverse, from the values at hand, with bodies that move as they were last told.
@@ -236,12 +283,12 @@ fn sweep_up<const D: usize>(
     bodies: &[Body],
     net: &mut Net<D>,
     sweeps: usize,
-    each: bool,
+    role: Role,
 ) {
     for sweep in 0..sweeps {
-        if sweep > 0 && each {
+        if sweep > 0 && role == Role::Asked {
             ask(surfaces, bodies, net);
         }
-        net.sweep_back(surfaces);
+        net.sweep_back((role != Role::Filled).then_some(&*surfaces));
     }
 }

@@ -36,7 +36,7 @@ impl Last {
     pub fn build<const D: usize>(
         &mut self,
         net: &Net<D>,
-        surfaces: &Surfaces,
+        surfaces: Option<&Surfaces>,
         bodies: &[Body],
         components: &Components,
     ) {
@@ -73,7 +73,9 @@ impl Last {
             add(shared, node, -link);
             add(shared, shared, link);
         }
-        surfaces.each_entry(bodies, net, |a, b, value| add(place[a.0][a.1], place[b.0][b.1], value));
+        if let Some(surfaces) = surfaces {
+            surfaces.each_entry(bodies, net, |a, b, value| add(place[a.0][a.1], place[b.0][b.1], value));
+        }
         // Without ground a component's level is open: hold its first node. Right-hand sides that add up to zero feel
         // nothing of that.
         let places = || place.iter().flatten().chain(&self.shared);

@@ -8,6 +8,7 @@
 //!   their own shape, most of them alike. `frame`, `rows`, `sight`: blocks are kept in rows that lie as their nodes do, and
 //!   swept as they are without bodies. `gather`: those that rows do not suit, node by node.
 //! * `finest`, `join`, `coarser`: networks of the levels; `surfaces`, `shape`: where bodies touch them, and how they ask the nodes there.
+//! * `fill`: the level from which on the cells inside bodies are nodes like others.
 //! * `saddle`: the indefinite form, where the bodies' velocities are unknowns too: a reference.
 //! * `cycle`: the preconditioner, down to a level that `last` solves exactly.
 //! * `space`: the vectors of a solve.
@@ -17,6 +18,7 @@ mod body;
 mod coarser;
 mod components;
 mod cycle;
+mod fill;
 mod finest;
 mod frame;
 mod gather;

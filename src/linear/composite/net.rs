@@ -74,8 +74,8 @@ struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     /// On the way up.
-    fn back(bodies: &'a Surfaces) -> Pass<'a> {
-        Pass { bodies: Some(bodies), backwards: true, from_zero: false }
+    fn back(bodies: Option<&'a Surfaces>) -> Pass<'a> {
+        Pass { bodies, backwards: true, from_zero: false }
     }
 }
 
@@ -127,7 +127,7 @@ impl<const D: usize> Net<D> {
     }
 
     /// The place of a node beyond a block, given by its place in [`Half::beyond`].
-    fn find_beyond(&self, block: usize, colour: usize, beyond: usize) -> usize {
+    pub fn find_beyond(&self, block: usize, colour: usize, beyond: usize) -> usize {
         let beyond = self.pattern(block).half[colour].beyond[beyond];
         let other = self.topology.beside(block)[beyond.side as usize / 2][beyond.side as usize % 2] as usize;
         let node = self.pattern(other).find(beyond.cell as usize, beyond.ordinal);
@@ -431,7 +431,7 @@ impl<const D: usize> Net<D> {
     }
 
     /// [`Self::sweep`] in reverse.
-    pub fn sweep_back(&mut self, bodies: &Surfaces) {
+    pub fn sweep_back(&mut self, bodies: Option<&Surfaces>) {
         self.relax(1, Pass::back(bodies));
         self.relax(0, Pass::back(bodies));
         self.ties.relax([&self.x[0], &self.x[1]]);
@@ -439,8 +439,8 @@ impl<const D: usize> Net<D> {
 
     /// The same; returns `x·b`.
     pub fn sweep_back_and_align(&mut self, bodies: &Surfaces, partial: &mut Vec<f64>) -> f64 {
-        self.relax(1, Pass::back(bodies));
-        self.relax_and_align(Pass::back(bodies), partial);
+        self.relax(1, Pass::back(Some(bodies)));
+        self.relax_and_align(Pass::back(Some(bodies)), partial);
         self.ties.relax([&self.x[0], &self.x[1]]);
         partial.iter().sum::<f64>() + self.ties.alignment()
     }

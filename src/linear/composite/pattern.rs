@@ -175,6 +175,11 @@ impl Parents {
         self.end.push((self.list.len() as u32, joined.follows_rule));
     }
 
+    /// The same with others for parents.
+    pub fn renumbered(&self, other: impl Fn(u16) -> u16) -> Parents {
+        Parents { list: self.list.iter().map(|&parent| other(parent)).collect(), end: self.end.clone() }
+    }
+
     /// Those of a part and colour.
     #[inline]
     pub fn of(&self, part: usize, colour: usize) -> ParentsOf<'_> {

@@ -242,6 +242,26 @@ impl Surfaces {
         self.sort(list, coarse.blocks.len() - 1, self.bodies.len());
     }
 
+    /// Calls `each(body, block, colour, node)` for the nodes beside bodies.
+    pub fn each_node(&self, mut each: impl FnMut(usize, usize, usize, usize)) {
+        for patch in &self.patches {
+            for colour in 0..2 {
+                for (node, _) in self.shapes[patch.shape as usize].each(colour) {
+                    each(patch.body as usize, patch.block as usize, colour, node);
+                }
+            }
+        }
+    }
+
+    /// No bodies beside any of so many blocks.
+    pub fn clear(&mut self, blocks: usize) {
+        self.forget();
+        self.shapes.clear();
+        self.origin.clear();
+        self.bodies.clear();
+        self.sort(Vec::new(), blocks, 0);
+    }
+
     /// Keeps nothing for the next step.
     pub fn forget(&mut self) {
         self.beside.clear();
@@ -326,12 +346,17 @@ impl Surfaces {
         &self.patches[first..self.runs[run].end as usize]
     }
 
-    /// Marks the blocks beside bodies, and damps the sweeps of nodes that bodies hold more strongly than the network does:
-    /// see [`damp`].
-    pub fn prepare<const D: usize>(&self, bodies: &[Body], net: &mut Net<D>) {
+    /// Marks the blocks beside bodies.
+    pub fn mark<const D: usize>(&self, net: &mut Net<D>) {
         for (block, touched) in net.touched.iter_mut().enumerate() {
             *touched = !self.runs_of(block).is_empty();
         }
+        net.grain = GRAIN;
+    }
+
+    /// The same, and damps the sweeps of nodes that bodies hold more strongly than the network does: see [`damp`].
+    pub fn prepare<const D: usize>(&self, bodies: &[Body], net: &mut Net<D>) {
+        self.mark(net);
         // On deep levels bodies cost more than nodes.
         let nodes = net.size().max(1);
         net.grain = (GRAIN * nodes / (nodes + RUN_NODES * self.runs.len())).max(LEAST_GRAIN);

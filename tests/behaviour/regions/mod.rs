@@ -1,6 +1,7 @@
 //! Tiles of liquid that move as a whole.
 
 mod dense;
+mod filled;
 mod heavy;
 mod kept;
 mod physics;

@@ -1,0 +1,367 @@
+//! The level on which bodies become part of the network.
+//!
+//! Bodies matter as such while cells are smaller than half of them. From there on all that the nodes around a body can say to
+//! it is an affine pressure, and to that the links of the cells inside it answer as the body does. So on that level the cells
+//! inside bodies become nodes, linked as everywhere else, and there and further down nobody asks bodies any more.
+
+use rayon::prelude::*;
+
+use crate::grid::masks::{self, Bits};
+use crate::grid::{Blocks, Field, block_cells};
+use crate::math::{Side, flatten, power};
+
+use super::body::{Bodies, Body};
+use super::components::Components;
+use super::net::{Colours, Net};
+use super::pattern::{Beyond, DIRECTIONS, Draft, End, Pattern, Traits, colour_of};
+use super::stock::NEW;
+use super::surfaces::Surfaces;
+use super::ties::Tie;
+
+/// From this level on, a cell covers whole blocks of the finest one.
+const FIRST: usize = 3;
+/// Blocks of the finest level that a thread goes through at a time.
+const SLOTS: usize = 512;
+
+/// The level for some bodies: its cells are half as wide as the largest of them.
+pub(super) fn level_for(bodies: &[Body]) -> usize {
+    let width = bodies.iter().map(|body| body.width).max().unwrap_or(0);
+    (width.next_power_of_two().trailing_zeros() as usize).saturating_sub(1).max(FIRST)
+}
+
+/// A cell of the level: its block, and its place there.
+type Place = (u32, u16);
+
+/// What bodies fill of a level.
+#[derive(Default)]
+struct Filling {
+    /// Cells, in order.
+    cells: Vec<Place>,
+    /// Pairs of cells, and the links through all faces between them that bound bodies or lie inside.
+    links: Vec<(Place, Place, f64)>,
+}
+
+impl Filling {
+    /// Of bodies whose cells are `inside`, on a level of `net`; `whole` is a link of the finest level.
+    fn find<const D: usize>(
+        blocks: &Blocks<D>,
+        inside: &Field<Bits>,
+        net: &Net<D>,
+        level: usize,
+        whole: f32,
+    ) -> Filling {
+        let cell_over = |block: [i32; D]| block.map(|c| c >> (level - FIRST));
+        let place_of = |cell: [i32; D]| -> Place {
+            let block = net.topology.find(cell.map(|c| c.div_euclid(8)));
+            (block as u32, flatten(cell.map(|c| c.rem_euclid(8) as usize), 8) as u16)
+        };
+        // Links get longer from level to level.
+        let each = f64::from(whole) * 0.5f64.powi(level as i32);
+        let slots = blocks.slots().as_slice();
+        let found: Vec<Filling> = slots
+            .par_chunks(SLOTS)
+            .map(|slots| {
+                let mut filling = Filling::default();
+                for slot in slots.iter().map(|&slot| slot as usize) {
+                    let (block, here) = (blocks.coords(slot), &inside[slot]);
+                    let cell = cell_over(block);
+                    if *here != masks::NONE {
+                        filling.cells.push(place_of(cell));
+                    }
+                    for axis in 0..D {
+                        let mut next = block;
+                        next[axis] += 1;
+                        let next = cell_over(next);
+                        let there = &inside[blocks.beside(slot, axis, Side::High) as usize];
+                        if next == cell || *here == masks::NONE && *there == masks::NONE {
+                            continue;
+                        }
+                        // No body reaches a surface: what lies beyond one of its faces is liquid too.
+                        let faces =
+                            masks::plane::<D>(here, axis, true) | masks::plane::<D>(there, axis, false);
+                        if faces != 0 {
+                            let link = each * f64::from(faces.count_ones());
+                            filling.links.push((place_of(cell), place_of(next), link));
+                        }
+                    }
+                }
+                filling
+            })
+            .collect();
+        let mut filling = Filling::default();
+        for Filling { cells, links } in found {
+            filling.cells.extend(cells);
+            filling.links.extend(links);
+        }
+        // A block with nothing but cells inside bodies is none of the network's.
+        filling.cells.retain(|place| place.0 != 0);
+        filling.cells.sort_unstable();
+        filling.cells.dedup();
+        filling
+    }
+}
+
+/// A node of the level with bodies filled.
+#[derive(Clone, Copy)]
+struct Node {
+    block: u32,
+    colour: u8,
+    /// Its place among those of its colour in the block.
+    index: u16,
+    cell: u16,
+    /// How many others come before it in the same cell.
+    ordinal: u8,
+}
+
+/// No node.
+const NONE: u32 = u32::MAX;
+
+/// What a node is made of: in the order of cells, and in each the filled ones first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Member {
+    cell: u16,
+    /// Not one with what is filled of the cell.
+    is_apart: bool,
+    /// Colour and place of a node there was; none for what is filled.
+    was: Option<(usize, usize)>,
+}
+
+/// The nodes of the level with bodies filled.
+struct Nodes {
+    list: Vec<Node>,
+    /// By block and colour, as a [`Draft`] wants them.
+    by_block: Vec<[Vec<(u16, Traits)>; 2]>,
+    /// What has become of the nodes there were, by colour and place.
+    of: Colours<u32>,
+    /// By block and cell: the node that bodies there belong to, or that lies beside them.
+    anchor: Vec<u32>,
+}
+
+impl Nodes {
+    /// Nodes `beside` bodies become one with what is filled of their cell; others stay as they are.
+    fn new<const D: usize>(net: &Net<D>, filling: &Filling, beside: &Colours<bool>) -> Nodes {
+        let cells = block_cells(D);
+        let count = net.topology.len();
+        let mut nodes = Nodes {
+            list: Vec::new(),
+            by_block: Vec::with_capacity(count),
+            of: net.counts().map(|count| vec![NONE; count]),
+            anchor: vec![NONE; count * cells],
+        };
+        let mut filled = filling.cells.as_slice();
+        let mut members: Vec<Member> = Vec::new();
+        for block in 0..count {
+            let (own, rest) = filled.split_at(filled.partition_point(|place| place.0 as usize <= block));
+            filled = rest;
+            members.clear();
+            members.extend(own.iter().map(|place| Member { cell: place.1, is_apart: false, was: None }));
+            let pattern = net.pattern(block);
+            for colour in 0..2 {
+                for (index, &cell) in pattern.half[colour].cells.iter().enumerate() {
+                    if pattern.has_node(colour, index) {
+                        let at = net.range(block, colour).start + index;
+                        let is_filled = || own.binary_search(&(block as u32, cell)).is_ok();
+                        let is_apart = !(beside[colour][at] && is_filled());
+                        members.push(Member { cell, is_apart, was: Some((colour, at)) });
+                    }
+                }
+            }
+            members.sort_unstable();
+            nodes.by_block.push(Default::default());
+            for of_cell in members.chunk_by(|a, b| a.cell == b.cell) {
+                nodes.add_cell::<D>(net, block, of_cell, beside);
+            }
+        }
+        nodes
+    }
+
+    fn add_cell<const D: usize>(
+        &mut self,
+        net: &Net<D>,
+        block: usize,
+        members: &[Member],
+        beside: &Colours<bool>,
+    ) {
+        let cell = members[0].cell;
+        let colour = colour_of::<D>(cell as usize);
+        let anchor = &mut self.anchor[block * block_cells(D) + cell as usize];
+        // Those that are filled make one node; each of the others is one.
+        let same = members.chunk_by(|a, b| !a.is_apart && !b.is_apart);
+        for (ordinal, same) in same.enumerate() {
+            let number = self.list.len() as u32;
+            let mut traits = Traits::default();
+            for &Member { is_apart, was, .. } in same {
+                let is_beside = was.is_some_and(|(colour, at)| beside[colour][at]);
+                if *anchor == NONE && (!is_apart || is_beside) {
+                    *anchor = number;
+                }
+                if let Some((colour, at)) = was {
+                    self.of[colour][at] = number;
+                    let own = net.pattern(block).traits(colour, at - net.range(block, colour).start);
+                    traits.ground += own.ground;
+                    traits.area += own.area;
+                    traits.is_tied |= own.is_tied;
+                }
+            }
+            let list = &mut self.by_block[block][colour];
+            let (index, ordinal) = (list.len() as u16, ordinal as u8);
+            self.list.push(Node { block: block as u32, colour: colour as u8, index, cell, ordinal });
+            list.push((cell, traits));
+        }
+    }
+
+    /// The nodes of a cell that bodies there belong to or lie beside.
+    fn anchor<const D: usize>(&self, (block, cell): Place) -> Option<u32> {
+        let anchor = self.anchor[block as usize * block_cells(D) + cell as usize];
+        (anchor != NONE).then_some(anchor)
+    }
+}
+
+/// A link from one node to another.
+type Link = (u32, u32, f64);
+
+/// Makes the cells inside bodies nodes of a level of the network, as `net` has it without them. `finer` is the level below it,
+/// with the bodies' surfaces there. Returns false, and leaves all as it is, if a body lies between parts of the network that
+/// nothing else connects: bodies do not either.
+pub(super) fn fill<const D: usize>(
+    net: &mut Net<D>,
+    finer: (&Net<D>, &Surfaces),
+    blocks: &Blocks<D>,
+    bodies: &Bodies<'_>,
+    level: usize,
+) -> bool {
+    let Some(inside) = bodies.inside else { return false };
+    let Some(beside) = nodes_beside(net, finer, bodies.list.len()) else { return false };
+    let filling = Filling::find(blocks, inside, net, level, bodies.whole);
+    let nodes = Nodes::new(net, &filling, &beside);
+    let mut links: Vec<Link> = Vec::with_capacity(2 * filling.links.len());
+    for &(low, high, link) in &filling.links {
+        if let (Some(low), Some(high)) = (nodes.anchor::<D>(low), nodes.anchor::<D>(high)) {
+            links.extend([(low, high, link), (high, low, link)]);
+        }
+    }
+    links.sort_by_key(|link| (link.0, link.1));
+    let count = net.topology.len();
+    let patterns: Vec<Pattern> =
+        (1..count).into_par_iter().map(|block| pattern_of(net, block, &nodes, &links)).collect();
+    let ties: Vec<(u32, Tie)> = net
+        .ties
+        .list()
+        .iter()
+        .map(|tie| (nodes.of[tie.node.0 as usize][tie.node.1 as usize], *tie))
+        .collect();
+
+    net.patterns.truncate(1);
+    net.patterns.extend(patterns);
+    net.origin.clear();
+    net.origin.push(0);
+    net.origin.resize(count, NEW);
+    net.forget();
+    net.lay_out(&(0..count as u32).collect::<Vec<_>>());
+    let ties = ties.into_iter().map(|(node, tie)| {
+        let Node { block, colour, index, .. } = nodes.list[node as usize];
+        let first = net.blocks[block as usize].nodes[colour as usize];
+        Tie { node: (colour, first + u32::from(index)), ..tie }
+    });
+    let ties = ties.collect();
+    net.ties.set(net.ties.x.len(), ties);
+    net.ties.index(&net.blocks);
+    true
+}
+
+/// The nodes of a level beside bodies, by the surfaces of the finer one. None if some body lies beside several parts of the network.
+fn nodes_beside<const D: usize>(
+    net: &Net<D>,
+    (finer, surfaces): (&Net<D>, &Surfaces),
+    bodies: usize,
+) -> Option<Colours<bool>> {
+    let mut components = Components::default();
+    components.find(net);
+    let mut beside = net.counts().map(|count| vec![false; count]);
+    let mut part_of = vec![NONE; bodies];
+    let mut is_one = true;
+    surfaces.each_node(|body, block, colour, node| {
+        let (cover, octant) = (finer.cover[block] as usize, flatten(finer.topology.octant(block), 2));
+        let parent = net.pattern(cover).parents.of(octant, colour).get(node);
+        // A node without links has no parent.
+        let Some((colour, index)) = net.node(cover, parent) else { return };
+        beside[colour][index] = true;
+        let part = components.part_of(colour * net.counts()[0] + index);
+        is_one &= part_of[body] == NONE || part_of[body] == part;
+        part_of[body] = part;
+    });
+    is_one.then_some(beside)
+}
+
+/// A block of the level with bodies filled; `filled` are the links that are new.
+fn pattern_of<const D: usize>(net: &Net<D>, block: usize, nodes: &Nodes, filled: &[Link]) -> Pattern {
+    let old = net.pattern(block);
+    let mut links: Vec<Link> = Vec::new();
+    for colour in 0..2 {
+        let first = net.range(block, colour).start;
+        old.each_link(colour, net.whole, |node, end, link| {
+            let other = match end {
+                End::Here(other, index) => nodes.of[other][net.range(block, other).start + index],
+                End::There(beyond) => nodes.of[1 - colour][net.find_beyond(block, colour, beyond)],
+            };
+            let own = nodes.of[colour][first + node];
+            if own != other {
+                links.push((own, other, f64::from(link)));
+            }
+        });
+    }
+    let starts =
+        |block: usize| filled.partition_point(|link| (nodes.list[link.0 as usize].block as usize) < block);
+    links.extend_from_slice(&filled[starts(block)..starts(block + 1)]);
+    links.sort_by_key(|link| (link.0, link.1));
+
+    let own = &nodes.by_block[block];
+    let mut draft = Draft::new::<D>(own);
+    // Directions in which the node at hand has a link; further ones go without.
+    let (mut node, mut taken) = (NONE, 0u8);
+    for same in links.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+        if std::mem::replace(&mut node, same[0].0) != node {
+            taken = 0;
+        }
+        let sum = same.iter().map(|link| link.2).sum::<f64>() as f32;
+        let [Node { colour, index, cell, .. }, other] =
+            [same[0].0, same[0].1].map(|node| nodes.list[node as usize]);
+        let (colour, index) = (colour as usize, index as usize);
+        let is_here = other.block as usize == block;
+        let direction = if is_here {
+            direction_to::<D>(cell, other.cell)
+        } else {
+            let is_there = |side: &usize| net.topology.beside(block)[side / 2][side % 2] == other.block;
+            (0..2 * D).find(is_there)
+        };
+        let first = direction.filter(|direction| taken >> direction & 1 == 0);
+        taken |= first.map_or(0, |direction| 1 << direction);
+        match direction {
+            Some(side) if !is_here => {
+                let there = Beyond { side: side as u8, ordinal: other.ordinal, cell: other.cell };
+                draft.link_there(colour, index, first, there, sum);
+            }
+            _ if other.colour as usize == colour => draft.link_own(colour, index, other.index as usize, sum),
+            _ => draft.link_here(colour, index, first, other.index as usize, sum),
+        }
+    }
+    let mut pattern = draft.finish(net.whole);
+    let (reds, total) = (own[0].len(), own[0].len() + own[1].len());
+    pattern.parents = old.parents.renumbered(|parent| match net.node(block, parent) {
+        Some((colour, index)) => {
+            let Node { colour, index, .. } = nodes.list[nodes.of[colour][index] as usize];
+            (colour as usize * reds) as u16 + index
+        }
+        None => total as u16,
+    });
+    pattern
+}
+
+/// The way from a cell of a block to a neighbour there.
+fn direction_to<const D: usize>(from: u16, to: u16) -> Option<usize> {
+    const { assert!(2 * D <= DIRECTIONS) };
+    (0..2 * D).find(|direction| {
+        let (low, high) = if direction % 2 == 1 { (from, to) } else { (to, from) };
+        low as usize + power(8, direction / 2) == high as usize
+    })
+}
