@@ -234,16 +234,17 @@ pub(super) fn fill<const D: usize>(
     let Some(beside) = nodes_beside(net, finer, bodies.list.len()) else { return false };
     let filling = Filling::find(blocks, inside, net, level, bodies.whole);
     let nodes = Nodes::new(net, &filling, &beside);
-    let mut links: Vec<Link> = Vec::with_capacity(2 * filling.links.len());
+    let count = net.topology.len();
+    let mut links: Vec<Vec<Link>> = vec![Vec::new(); count];
     for &(low, high, link) in &filling.links {
-        if let (Some(low), Some(high)) = (nodes.anchor::<D>(low), nodes.anchor::<D>(high)) {
-            links.extend([(low, high, link), (high, low, link)]);
+        if let (Some(a), Some(b)) = (nodes.anchor::<D>(low), nodes.anchor::<D>(high)) {
+            links[low.0 as usize].push((a, b, link));
+            links[high.0 as usize].push((b, a, link));
         }
     }
-    links.sort_by_key(|link| (link.0, link.1));
-    let count = net.topology.len();
+    let by_block = links.into_par_iter().enumerate().skip(1);
     let patterns: Vec<Pattern> =
-        (1..count).into_par_iter().map(|block| pattern_of(net, block, &nodes, &links)).collect();
+        by_block.map(|(block, links)| pattern_of(net, block, &nodes, links)).collect();
     let ties: Vec<(u32, Tie)> = net
         .ties
         .list()
@@ -278,25 +279,33 @@ fn nodes_beside<const D: usize>(
     let mut components = Components::default();
     components.find(net);
     let mut beside = net.counts().map(|count| vec![false; count]);
+    let (reds, mut is_one) = (net.counts()[0], true);
     let mut part_of = vec![NONE; bodies];
-    let mut is_one = true;
-    surfaces.each_node(|body, block, colour, node| {
+    surfaces.each_run(|block, shape, bodies| {
         let (cover, octant) = (finer.cover[block] as usize, flatten(finer.topology.octant(block), 2));
-        let parent = net.pattern(cover).parents.of(octant, colour).get(node);
-        // A node without links has no parent.
-        let Some((colour, index)) = net.node(cover, parent) else { return };
-        beside[colour][index] = true;
-        let part = components.part_of(colour * net.counts()[0] + index);
-        is_one &= part_of[body] == NONE || part_of[body] == part;
-        part_of[body] = part;
+        let mut common = NONE;
+        for colour in 0..2 {
+            let parents = net.pattern(cover).parents.of(octant, colour);
+            for (node, _) in shape.each(colour) {
+                // A node without links has no parent.
+                let Some((colour, index)) = net.node(cover, parents.get(node)) else { continue };
+                beside[colour][index] = true;
+                let part = components.part_of(colour * reds + index);
+                is_one &= common == NONE || common == part;
+                common = part;
+            }
+        }
+        for body in bodies.filter(|_| common != NONE) {
+            is_one &= part_of[body] == NONE || part_of[body] == common;
+            part_of[body] = common;
+        }
     });
     is_one.then_some(beside)
 }
 
-/// A block of the level with bodies filled; `filled` are the links that are new.
-fn pattern_of<const D: usize>(net: &Net<D>, block: usize, nodes: &Nodes, filled: &[Link]) -> Pattern {
+/// A block of the level with bodies filled; `links` are those of its nodes that are new.
+fn pattern_of<const D: usize>(net: &Net<D>, block: usize, nodes: &Nodes, mut links: Vec<Link>) -> Pattern {
     let old = net.pattern(block);
-    let mut links: Vec<Link> = Vec::new();
     for colour in 0..2 {
         let first = net.range(block, colour).start;
         old.each_link(colour, net.whole, |node, end, link| {
@@ -310,10 +319,7 @@ fn pattern_of<const D: usize>(net: &Net<D>, block: usize, nodes: &Nodes, filled:
             }
         });
     }
-    let starts =
-        |block: usize| filled.partition_point(|link| (nodes.list[link.0 as usize].block as usize) < block);
-    links.extend_from_slice(&filled[starts(block)..starts(block + 1)]);
-    links.sort_by_key(|link| (link.0, link.1));
+    links.sort_unstable_by_key(|link| (link.0, link.1));
 
     let own = &nodes.by_block[block];
     let mut draft = Draft::new::<D>(own);

@@ -41,6 +41,8 @@ pub(super) struct Net<const D: usize> {
     /// For the rows of each colour: what they see of the other one, and which places of it are copied for them.
     near: Colours<Near>,
     beyond: Colours<u32>,
+    /// Whether no two red nodes are linked to each other.
+    reds_are_apart: bool,
     /// The link that patterns need not keep, and with two materials that of each.
     pub whole: f32,
     pub whole_of: [f32; 2],
@@ -183,6 +185,7 @@ impl<const D: usize> Net<D> {
             }
         }
         self.blocks.push(next);
+        self.reds_are_apart = self.patterns.iter().all(|pattern| pattern.half[0].further.is_empty());
         self.room = self.patterns.iter().flat_map(|pattern| &pattern.half).map(Half::room).max().unwrap_or(1);
         let plan = Plan {
             topology: &self.topology,
@@ -402,8 +405,7 @@ impl<const D: usize> Net<D> {
     /// new value after a coarse correction, and do not drag it back to theirs.
     pub fn sweep_from_zero(&mut self) {
         self.ties.start_from_zero();
-        let is_plain =
-            self.ties.is_empty() && self.patterns.iter().all(|pattern| pattern.half[0].further.is_empty());
+        let is_plain = self.ties.is_empty() && self.reds_are_apart;
         let mut x = std::mem::take(&mut self.x);
         let this = &*self;
         visit(&this.blocks, both(&mut x), &|| (), &|(), block, (red, black)| {

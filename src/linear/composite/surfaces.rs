@@ -242,14 +242,11 @@ impl Surfaces {
         self.sort(list, coarse.blocks.len() - 1, self.bodies.len());
     }
 
-    /// Calls `each(body, block, colour, node)` for the nodes beside bodies.
-    pub fn each_node(&self, mut each: impl FnMut(usize, usize, usize, usize)) {
-        for patch in &self.patches {
-            for colour in 0..2 {
-                for (node, _) in self.shapes[patch.shape as usize].each(colour) {
-                    each(patch.body as usize, patch.block as usize, colour, node);
-                }
-            }
+    /// Calls `each(block, nodes, bodies)` for nodes of a block that lie beside the same bodies.
+    pub fn each_run(&self, mut each: impl FnMut(usize, &Shape, &mut dyn Iterator<Item = usize>)) {
+        for (index, run) in self.runs.iter().enumerate() {
+            let mut bodies = self.of_run(index).iter().map(|patch| patch.body as usize);
+            each(run.block as usize, &self.shapes[run.shape as usize], &mut bodies);
         }
     }
 
