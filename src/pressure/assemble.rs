@@ -3,10 +3,10 @@
 use crate::geometry::{Label, Nearness};
 use crate::grid::{Blocks, Field, SIDE, for_each_block_collecting, load_halo, masks};
 use crate::math::{Side, unflatten};
-use crate::regions::Tiling;
+use crate::regions::{RowBeside, Tiling};
 
 use super::phases::{HALO, MOST, Midst, Part, midst};
-use super::rows::{Rows, Shore, assemble_block, assemble_interior, link_within};
+use super::rows::{Faces, Rows, Shore, assemble_block, assemble_interior, link_within};
 use super::walls::leads_into_far_air;
 use super::{OWN, Problem, Projection};
 
@@ -104,6 +104,7 @@ pub(super) fn assemble<const D: usize>(
         }
         if let Some(tiles) = tiles {
             clear_cells(tiles.inside(slot), rhs);
+            take_flow_of_tiles(tiles, problem.blocks, velocity, slot, rhs);
         }
     });
     let is_outside = |slot: usize| tiles.is_none_or(|tiles| *tiles.inside(slot) != masks::all(D));
@@ -118,6 +119,27 @@ fn cut_by<const D: usize>(tiles: &Tiling<D>, blocks: &Blocks<D>, slot: usize) ->
         let below = blocks.beside(slot, axis, Side::Low) as usize;
         masks::or(inside, &masks::beside::<D>(inside, axis, false, tiles.inside(below)))
     })
+}
+
+/// What flows through the surface of a tile is what its own field says, to the last bit: it takes the place of the velocities
+/// there.
+fn take_flow_of_tiles<const D: usize>(
+    tiles: &Tiling<D>,
+    blocks: &Blocks<D>,
+    velocity: &[Field<f32>; D],
+    slot: usize,
+    rhs: &mut [f64],
+) {
+    let rhs = rhs.as_chunks_mut::<SIDE>().0;
+    tiles.each_row_beside(slot, |beside| {
+        let RowBeside { axis, ahead, row, cells, velocity: exact } = beside;
+        let faces = Faces::of(blocks, &velocity[axis], slot, axis).around_row(axis, row)[ahead as usize];
+        let sign = if ahead { 1.0 } else { -1.0 };
+        for x in 0..SIDE {
+            let is_beside = cells >> x & 1 == 1;
+            rhs[row][x] += if is_beside { sign * (f64::from(faces[x]) - exact[x]) } else { 0.0 };
+        }
+    });
 }
 
 /// Makes all links of a block alike, but for those that are cut.

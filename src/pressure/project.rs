@@ -225,14 +225,9 @@ pub fn project<const D: usize>(
     forget_stale_guesses(problem, projection);
     let mut tiling = projection.tiling.take();
     if let Some(tiling) = &mut tiling {
-        // What flows through the surface of a tile is what its own field says.
         tiling.fit(problem.blocks, velocity);
-        tiling.write_surfaces(problem.blocks, velocity);
     }
     assemble(problem, velocity, tiling.as_deref(), projection);
-    if let Some(tiling) = &tiling {
-        tiling.refine(&mut projection.rhs);
-    }
     let assembled = Instant::now();
     let info = solve(problem, tiling.as_deref(), params, projection, stop);
     settle_bubbles(projection);

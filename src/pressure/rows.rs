@@ -98,20 +98,20 @@ pub(super) fn assemble_block<const D: usize>(
 
 /// Values on the faces across an axis: of a block, and of the next one along it.
 #[derive(Clone, Copy)]
-struct Faces<'a> {
+pub(super) struct Faces<'a> {
     here: &'a [f32],
     beyond: &'a [f32],
 }
 
 impl<'a> Faces<'a> {
-    fn of<const D: usize>(blocks: &Blocks<D>, field: &'a Field<f32>, slot: usize, axis: usize) -> Self {
+    pub fn of<const D: usize>(blocks: &Blocks<D>, field: &'a Field<f32>, slot: usize, axis: usize) -> Self {
         let above = blocks.beside(slot, axis, Side::High) as usize;
         Faces { here: field.block(slot), beyond: field.block(above) }
     }
 
     /// Those on the low sides of a row of cells, and on the high sides.
     #[inline(always)]
-    fn around_row(&self, axis: usize, row: usize) -> [[f32; SIDE]; 2] {
+    pub fn around_row(&self, axis: usize, row: usize) -> [[f32; SIDE]; 2] {
         [row_at(self.here, row), row_above(self.here, self.beyond, axis, row)]
     }
 

@@ -5,15 +5,18 @@
 //! * `boxes`: the lattice of tiles, uniform or graded.
 //! * `carve`: which cells make a tile, in a box of the lattice or in a bubble as a whole.
 //! * [`Tiling`]: the tiles themselves, as bodies for the linear solver.
+//! * `contacts`: which tiles the cells of a block lie beside.
 //! * `motion`: from face velocities to affine fields and back.
 
 mod bands;
 mod boxes;
 mod carve;
+mod contacts;
 mod motion;
 mod shape;
 mod tiling;
 mod whole;
 
 pub use boxes::TileSize;
+pub use motion::RowBeside;
 pub use tiling::{Division, Ground, Tile, TileRules, Tiling};

@@ -6,14 +6,16 @@ use rayon::prelude::*;
 use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, Field, SIDE, Scatter, block_cells};
 use crate::linear::Moments;
-use crate::math::{Side, unflatten};
+use crate::math::unflatten;
 
+use super::contacts::Contact;
 use super::shape::{Piece, twice_to_face};
 use super::tiling::{Tile, Tiling};
 
 impl<const D: usize> Tiling<D> {
     /// Sets every tile's field to the one closest to the velocities on all its faces, in kinetic energy (CBAR eq. 24).
     /// Interior faces count as much as those at its surface: so fitting and solving are together one projection.
+    /// Afterwards [`Self::each_row_beside`] tells what flows through the surfaces.
     pub fn fit(&mut self, blocks: &Blocks<D>, velocity: &[Field<f32>; D]) {
         let (pieces, bodies, patches) = (&self.pieces, &self.bodies, &self.patches);
         self.tiles.par_iter_mut().zip(bodies).for_each(|(tile, body)| {
@@ -34,55 +36,18 @@ impl<const D: usize> Tiling<D> {
             // The response is one to forces, the sums are of velocities.
             tile.field = body.response.apply::<D>(&sums).map(|row| row.map(|value| value * tile.density));
         });
+        self.contacts.find::<D>(&self.bodies, &self.patches, blocks.slot_count());
     }
 
-    /// Writes the fields to the faces at the tiles' surfaces: what the cells around them see.
-    pub fn write_surfaces(&self, blocks: &Blocks<D>, velocity: &mut [Field<f32>; D]) {
-        let out = velocity.each_mut().map(|field| Scatter::new(field.as_mut_slice()));
-        self.tiles.par_iter().zip(&self.bodies).for_each(|(tile, body)| {
-            for axis in 0..D {
-                // SAFETY: the faces of tiles are disjoint, and their cells are stored.
-                let write = |slot, faces: &Bits, corner| unsafe {
-                    write_block::<D>(&tile.field[axis], slot, faces, corner, &out[axis]);
-                };
-                for patch in body.across(axis, &self.patches) {
-                    if !patch.ahead {
-                        write(patch.slot, &patch.cells, patch.corner());
-                        continue;
-                    }
-                    // Faces are stored with the cells on their high side: here the tile's own, one further.
-                    let (mut corner, cells) = (patch.corner(), &patch.cells);
-                    corner[axis] -= 1.0;
-                    let inside = masks::beside::<D>(cells, axis, false, &masks::NONE);
-                    write(patch.slot, &inside, corner);
-                    let beyond = masks::beside::<D>(&masks::NONE, axis, false, cells);
-                    corner[axis] += SIDE as f64;
-                    write(blocks.beside(patch.slot as usize, axis, Side::High), &beyond, corner);
-                }
+    /// Calls `each` for the faces between tiles and the cells of a block, row by row.
+    pub fn each_row_beside(&self, slot: usize, mut each: impl FnMut(RowBeside)) {
+        for &Contact { tile, axis, patch } in self.contacts.of(slot) {
+            let (field, patch) =
+                (&self.tiles[tile as usize].field[axis as usize], &self.patches[patch as usize]);
+            for (row, cells) in rows_of::<D>(&patch.cells) {
+                let velocity = values_in_row::<D>(field, patch.corner(), row);
+                each(RowBeside { axis: axis as usize, ahead: patch.ahead, row, cells, velocity });
             }
-        });
-    }
-
-    /// Corrects a right-hand side that was computed from rounded velocities at the tiles' surfaces, as
-    /// [`Self::write_surfaces`] left them, to what the fields say.
-    pub fn refine(&self, rhs: &mut Field<f64>) {
-        let out = Scatter::new(rhs.as_mut_slice());
-        // A cell may lie beside several tiles, but has one face in each direction.
-        for (axis, ahead) in (0..D).flat_map(|axis| [(axis, false), (axis, true)]) {
-            self.tiles.par_iter().zip(&self.bodies).for_each(|(tile, body)| {
-                let patches = body.across(axis, &self.patches).iter();
-                for patch in patches.filter(|patch| patch.ahead == ahead) {
-                    let start = patch.slot as usize * block_cells(D);
-                    for (row, bits) in rows_of::<D>(&patch.cells) {
-                        let values = values_in_row::<D>(&tile.field[axis], patch.corner(), row);
-                        let errors = values.map(|exact| patch.sign() * (f64::from(exact as f32) - exact));
-                        for x in masks::each_in(u64::from(bits)) {
-                            // SAFETY: no other face in this direction has this cell.
-                            unsafe { *out.at(start + row * SIDE + x) += errors[x] };
-                        }
-                    }
-                }
-            });
         }
     }
 
@@ -149,6 +114,20 @@ impl<const D: usize> Tiling<D> {
             }
         });
     }
+}
+
+/// Faces between a tile and a row of cells, across an axis.
+pub struct RowBeside {
+    /// The axis.
+    pub axis: usize,
+    /// Whether the tile lies on the cells' high side.
+    pub ahead: bool,
+    /// Number of the row in its block.
+    pub row: usize,
+    /// Those of its cells that lie beside the tile.
+    pub cells: u8,
+    /// The tile's velocity on the faces, m/s.
+    pub velocity: [f64; SIDE],
 }
 
 /// A quadratic function: the pressure whose gradient changes a tile's velocity the way it changed.

@@ -13,6 +13,7 @@ use crate::math::Side;
 use super::bands::Bands;
 use super::boxes::{TileSize, boxes};
 use super::carve::{Carver, Found};
+use super::contacts::Contacts;
 use super::motion::Quadratic;
 use super::shape::{Answer, Piece};
 use super::whole;
@@ -83,6 +84,7 @@ pub struct Tiling<const D: usize> {
     pub(super) pieces: Vec<Piece>,
     pub(super) bodies: Vec<Body>,
     pub(super) patches: Vec<BodyPatch>,
+    pub(super) contacts: Contacts,
     /// How boxes without any cell missing answer, by their size in blocks.
     whole: HashMap<i32, Answer>,
 }
@@ -100,6 +102,7 @@ impl<const D: usize> Tiling<D> {
             pieces: Vec::new(),
             bodies: Vec::new(),
             patches: Vec::new(),
+            contacts: Contacts::default(),
             whole: HashMap::new(),
         }
     }
