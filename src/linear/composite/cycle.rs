@@ -83,8 +83,7 @@ impl<const D: usize> Levels<D> {
         self.surfaces[0].read(bodies, self.outside.block_of(), &self.nets[0]);
         self.nets[0].find_inverse();
         self.depth = 1;
-        let is_even = whole.is_some() && bodies.inside.is_some();
-        self.filled = if is_even { fill::level_for(bodies.list) } else { MAX_LEVELS };
+        self.filled = if whole.is_some() { fill::level_for(bodies.list) } else { MAX_LEVELS };
         let left = coarse_levels.then(|| self.add_levels(system.blocks, bodies));
         // What is kept on a level builds on what the finer one kept: the chain must not break.
         self.forget_from(self.depth);

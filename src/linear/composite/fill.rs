@@ -7,13 +7,13 @@
 use rayon::prelude::*;
 
 use crate::grid::masks::{self, Bits};
-use crate::grid::{Blocks, Field, block_cells};
-use crate::math::{Side, flatten, power};
+use crate::grid::{Blocks, Field, across, block_cells};
+use crate::math::{Side, flatten};
 
 use super::body::{Bodies, Body};
 use super::components::Components;
 use super::net::{Colours, Net};
-use super::pattern::{Beyond, DIRECTIONS, Draft, End, Pattern, Traits, colour_of};
+use super::pattern::{Beyond, Draft, End, Pattern, Traits, colour_of};
 use super::stock::NEW;
 use super::surfaces::Surfaces;
 use super::ties::Tie;
@@ -210,7 +210,7 @@ impl Nodes {
         }
     }
 
-    /// The nodes of a cell that bodies there belong to or lie beside.
+    /// The node of a cell that bodies there belong to or lie beside.
     fn anchor<const D: usize>(&self, (block, cell): Place) -> Option<u32> {
         let anchor = self.anchor[block as usize * block_cells(D) + cell as usize];
         (anchor != NONE).then_some(anchor)
@@ -365,9 +365,5 @@ fn pattern_of<const D: usize>(net: &Net<D>, block: usize, nodes: &Nodes, mut lin
 
 /// The way from a cell of a block to a neighbour there.
 fn direction_to<const D: usize>(from: u16, to: u16) -> Option<usize> {
-    const { assert!(2 * D <= DIRECTIONS) };
-    (0..2 * D).find(|direction| {
-        let (low, high) = if direction % 2 == 1 { (from, to) } else { (to, from) };
-        low as usize + power(8, direction / 2) == high as usize
-    })
+    (0..2 * D).find(|side| across(from as usize, side / 2, side % 2 == 1) == (to as usize, false))
 }
