@@ -1,6 +1,7 @@
 //! What a solve is given.
 
 use crate::grid::{Blocks, Field, Slots};
+use crate::math::sort_by_group;
 
 /// A link between a shared node and a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,29 +43,17 @@ impl SharedNodes {
     pub fn rebuild(&mut self, weights: &[f64], links: &[SharedLink]) {
         self.weight.clear();
         self.weight.extend_from_slice(weights);
-        // A counting sort. While links are placed, `start[node + 1]` is where the next one of `node` goes; afterwards it
-        // has become that node's end, which is where the following node starts.
-        self.start.clear();
-        self.start.resize(weights.len() + 2, 0);
-        for link in links {
-            assert!((link.node as usize) < weights.len(), "link to node {} of {}", link.node, weights.len());
-            self.start[link.node as usize + 2] += 1;
-        }
-        for node in 2..self.start.len() {
-            self.start[node] += self.start[node - 1];
-        }
+        let count = weights.len();
+        let node = |link: &&SharedLink| {
+            assert!((link.node as usize) < count, "link to node {} of {count}", link.node);
+            link.node
+        };
         self.cell.resize(links.len(), 0);
         self.link.resize(links.len(), 0.0);
         self.area.resize(links.len(), 0.0);
-        for link in links {
-            let next = &mut self.start[link.node as usize + 1];
-            let at = *next as usize;
-            *next += 1;
-            self.cell[at] = link.cell;
-            self.link[at] = link.link;
-            self.area[at] = link.area;
-        }
-        self.start.pop();
+        sort_by_group(&mut self.start, count, links.iter(), node, |at, link| {
+            (self.cell[at], self.link[at], self.area[at]) = (link.cell, link.link, link.area);
+        });
     }
 
     /// Begins a new node that counts as `weight` cells in the mean of a component.

@@ -1,8 +1,10 @@
 //! Numbers, vectors, axes, and the sizes that follow from the dimension `D` (2 or 3).
 
+mod groups;
 mod hash;
 mod sets;
 
+pub use groups::{group_starts, sort_by_group};
 pub use hash::{hash_unit, mix};
 pub use sets::Sets;
 

@@ -1,6 +1,7 @@
 //! Which tiles the cells of a block lie beside.
 
 use crate::linear::{Body, BodyPatch};
+use crate::math::sort_by_group;
 
 /// Faces of a tile beside the cells of some block.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,27 +24,16 @@ pub(super) struct Contacts {
 impl Contacts {
     /// Of some bodies, in so many slots.
     pub fn find<const D: usize>(&mut self, bodies: &[Body], patches: &[BodyPatch], slots: usize) {
-        // A counting sort: while contacts are placed, `start[slot + 1]` is where the next one of `slot` goes.
-        self.start.clear();
-        self.start.resize(slots + 2, 0);
-        for patch in patches {
-            self.start[patch.slot as usize + 2] += 1;
-        }
-        for slot in 2..self.start.len() {
-            self.start[slot] += self.start[slot - 1];
-        }
         self.list.clear();
         self.list.resize(patches.len(), Contact::default());
-        for (tile, body) in bodies.iter().enumerate() {
-            for axis in 0..D {
-                for patch in body.patches[axis]..body.patches[axis + 1] {
-                    let next = &mut self.start[patches[patch as usize].slot as usize + 1];
-                    self.list[*next as usize] = Contact { tile: tile as u32, patch, axis: axis as u8 };
-                    *next += 1;
-                }
-            }
-        }
-        self.start.pop();
+        let contacts = bodies.iter().zip(0..).flat_map(|(body, tile)| {
+            (0..D).flat_map(move |axis| {
+                let patches = body.patches[axis]..body.patches[axis + 1];
+                patches.map(move |patch| Contact { tile, patch, axis: axis as u8 })
+            })
+        });
+        let slot = |contact: &Contact| patches[contact.patch as usize].slot;
+        sort_by_group(&mut self.start, slots, contacts, slot, |at, contact| self.list[at] = contact);
     }
 
     /// Those of a slot.

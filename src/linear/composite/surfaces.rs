@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use crate::grid::masks;
-use crate::math::unflatten;
+use crate::math::{group_starts, sort_by_group, unflatten};
 
 use super::body::{Bodies, Body, BodyPatch, Moments};
 use super::net::Net;
@@ -295,36 +295,19 @@ impl Surfaces {
     fn sort(&mut self, mut list: Vec<Patch>, blocks: usize, bodies: usize) {
         list.sort_by_key(|patch| (patch.block, patch.shape));
         self.runs.clear();
-        self.run_start.clear();
-        self.run_start.resize(blocks + 1, 0);
         let mut end = 0;
         for same in list.chunk_by_mut(|a, b| (a.block, a.shape) == (b.block, b.shape)) {
             same.iter_mut().for_each(|patch| patch.run = self.runs.len() as u32);
             end += same.len() as u32;
             self.runs.push(Run { block: same[0].block, shape: same[0].shape, end });
-            self.run_start[same[0].block as usize + 1] += 1;
         }
-        self.start.clear();
-        self.start.resize(blocks + 1, 0);
-        self.body_start.clear();
-        self.body_start.resize(bodies + 1, 0);
-        for patch in &list {
-            self.start[patch.block as usize + 1] += 1;
-            self.body_start[patch.body as usize + 1] += 1;
-        }
-        for start in [&mut self.start, &mut self.run_start, &mut self.body_start] {
-            for at in 1..start.len() {
-                start[at] += start[at - 1];
-            }
-        }
-        let mut next = self.body_start.clone();
+        group_starts(&mut self.start, blocks, list.iter().map(|patch| patch.block));
+        group_starts(&mut self.run_start, blocks, self.runs.iter().map(|run| run.block));
         self.order.clear();
         self.order.resize(list.len(), 0);
-        for (index, patch) in list.iter().enumerate() {
-            let next = &mut next[patch.body as usize];
-            self.order[*next as usize] = index as u32;
-            *next += 1;
-        }
+        let (order, patches) = (&mut self.order, list.iter().zip(0..));
+        let body = |(patch, _): &(&Patch, u32)| patch.body;
+        sort_by_group(&mut self.body_start, bodies, patches, body, |at, (_, index)| order[at] = index);
         self.patches = list;
         self.sums.resize(self.runs.len(), [0.0; 4]);
         self.told.resize(self.runs.len(), [0.0; 4]);

@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 
+use crate::math::sort_by_group;
+
 use super::super::coarsen::in_series;
 use super::visit::Block;
 
@@ -34,25 +36,21 @@ impl Ties {
     /// Takes so many shared nodes, and their links in any order.
     pub fn set(&mut self, count: usize, mut list: Vec<Tie>) {
         list.sort_unstable_by_key(|tie| (tie.node, tie.shared));
-        self.start.clear();
-        self.start.resize(count + 1, 0);
         self.diagonal.clear();
         self.diagonal.resize(count, 0.0);
         for tie in &list {
-            self.start[tie.shared as usize + 1] += 1;
             self.diagonal[tie.shared as usize] += f64::from(tie.link);
         }
-        for shared in 0..count {
-            self.start[shared + 1] += self.start[shared];
-        }
-        let mut next = self.start.clone();
         self.order.clear();
         self.order.resize(list.len(), 0);
-        for (index, tie) in list.iter().enumerate() {
-            let next = &mut next[tie.shared as usize];
-            self.order[*next as usize] = index as u32;
-            *next += 1;
-        }
+        let (order, ties) = (&mut self.order, list.iter().zip(0..));
+        sort_by_group(
+            &mut self.start,
+            count,
+            ties,
+            |(tie, _)| tie.shared,
+            |at, (_, index)| order[at] = index,
+        );
         for values in [&mut self.x, &mut self.b] {
             values.clear();
             values.resize(count, 0.0);
