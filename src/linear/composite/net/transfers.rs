@@ -1,0 +1,133 @@
+//! The ways between a network and the next coarser one.
+
+use crate::math::flatten;
+
+use super::super::super::kernels;
+use super::super::super::layout::half_rows;
+use super::super::gather;
+use super::super::rows;
+use super::super::surfaces::Surfaces;
+use super::super::visit::{Block, Form, both, visit, visit_by};
+use super::Net;
+use super::sweeps::Desk;
+
+impl<const D: usize> Net<D> {
+    /// Residual of the nodes of a colour of a block, with bodies at rest.
+    #[inline]
+    fn residual<'a>(&self, desk: &'a mut Desk, block: usize, colour: usize) -> &'a [f32] {
+        let half = &self.pattern(block).half[colour];
+        let (x, other) = (&self.x[colour][self.range(block, colour)], self.x[1 - colour].as_slice());
+        let rhs = self.rhs_of(block, colour, x, None, &mut desk.rhs);
+        let out = &mut desk.residual[..x.len()];
+        if self.blocks[block].form != Form::Listed {
+            let inverse = &self.inverse[colour][self.range(block, colour)];
+            rows::residual::<D>(out, x, rhs, inverse, half, &self.sight(block, colour, other), self.whole);
+            return out;
+        }
+        desk.values.load(&other[self.range(block, 1 - colour)], self.seen(block, colour, other));
+        gather::residual(out, x, rhs, half, &mut desk.values, self.whole);
+        out
+    }
+
+    /// Whether a pass over the black nodes of a block solves their rows: what they were before does not matter then.
+    #[inline]
+    fn settles(&self, block: usize) -> bool {
+        let is_in_rows = self.blocks[block].form != Form::Listed;
+        !self.damped[block] && (is_in_rows || self.pattern(block).half[1].further.is_empty())
+    }
+
+    /// Whether something is left of the rows of black nodes, apart from bodies, after a downward sweep in which bodies were
+    /// `at_rest` or not.
+    #[inline]
+    fn leaves_black(&self, block: usize, at_rest: bool) -> bool {
+        !self.settles(block) || self.touched[block] && !at_rest
+    }
+
+    /// Whether the nodes of a block follow their coarse cells, in all rows on both levels.
+    #[inline]
+    fn is_regular(&self, block: usize, cover: &Block) -> bool {
+        let is_full = |block: &Block| block.form == Form::AllRows;
+        is_full(&self.blocks[block]) && is_full(cover) && self.pattern(block).joined.follows_rule
+    }
+
+    /// Sets the right-hand side of the coarser level to the sums of residuals, after downward sweeps in which bodies were
+    /// `at_rest` or not. `bodies` are those of the coarser level, told how they move now: what they do to nodes sums up to what
+    /// they do there, and there are fewer nodes to tell.
+    pub fn restrict(&mut self, bodies: &Surfaces, at_rest: bool, coarse: &mut Net<D>) {
+        // Black nodes were relaxed last: what they see was copied for them, and what is seen of them was not.
+        let mut black = std::mem::take(&mut self.x[1]);
+        self.copy_seen(0, &mut black);
+        self.x[1] = black;
+        let this = &*self;
+        let most = 2 * coarse.room;
+        let Net { patterns, blocks, children, b, grain, touched, .. } = coarse;
+        let desk = || (Desk::new(this.room), vec![0.0f32; most], vec![[0.0f32; 8]; 2 * half_rows(D)]);
+        visit_by(*grain, blocks, both(b), &desk, &|(desk, sums, natural), cover, (red, black)| {
+            let counts = [red.0.len(), black.0.len()];
+            let sums = &mut sums[..counts[0] + counts[1] + 1];
+            sums.fill(0.0);
+            natural.fill([0.0; 8]);
+            let parents = &patterns[blocks[cover].pattern as usize].parents;
+            for (octant, &block) in children[cover].iter().enumerate().filter(|(_, block)| **block != 0) {
+                let block = block as usize;
+                let colours = if this.leaves_black(block, at_rest) { 2 } else { 1 };
+                for colour in 0..colours {
+                    let residual = this.residual(desk, block, colour);
+                    if this.is_regular(block, &blocks[cover]) {
+                        rows::fold(natural, &this.topology.octant(block), residual);
+                    } else {
+                        gather::add_to_parents(sums, residual, parents.of(octant, colour));
+                    }
+                }
+            }
+            let (reds, blacks) = sums[..counts[0] + counts[1]].split_at(counts[0]);
+            for (colour, (out, sums)) in [(red.0, reds), (black.0, blacks)].into_iter().enumerate() {
+                out.copy_from_slice(sums);
+                if blocks[cover].form == Form::AllRows {
+                    rows::add_natural::<D>(out, natural, colour);
+                }
+                if touched[cover] {
+                    bodies.hand_out::<f32>(cover, colour, out, -1.0);
+                }
+            }
+        });
+        this.ties.restrict([&this.x[0], &this.x[1]], &mut coarse.ties);
+    }
+
+    /// Adds the values of the coarser level.
+    pub fn prolong(&mut self, coarse: &Net<D>) {
+        let mut x = std::mem::take(&mut self.x);
+        let this = &*self;
+        visit(
+            &this.blocks,
+            both(&mut x),
+            &|| vec![0.0f32; 2 * coarse.room],
+            &|above, block, (red, black)| {
+                let cover = this.cover[block] as usize;
+                let [reds, blacks] = [0, 1].map(|colour| &coarse.x[colour][coarse.range(cover, colour)]);
+                // Black nodes come first in the sweep that follows.
+                let colours = if this.settles(block) { 1 } else { 2 };
+                let octant = this.topology.octant(block);
+                if this.is_regular(block, &coarse.blocks[cover]) {
+                    for (colour, x) in [red.0, black.0].into_iter().enumerate().take(colours) {
+                        let inverse = rows::rows(&this.inverse[colour][this.range(block, colour)]);
+                        let (reds, blacks) = (rows::rows(reds), rows::rows(blacks));
+                        kernels::prolong(rows::rows_mut(x), &octant, reds, blacks, Some(inverse), None);
+                    }
+                    return;
+                }
+                let total = reds.len() + blacks.len();
+                above[..reds.len()].copy_from_slice(reds);
+                above[reds.len()..total].copy_from_slice(blacks);
+                above[total] = 0.0;
+                let (parents, octant) = (&coarse.pattern(cover).parents, flatten(octant, 2));
+                for (colour, x) in [red.0, black.0].into_iter().enumerate().take(colours) {
+                    let inverse = &this.inverse[colour][this.range(block, colour)];
+                    gather::add_from_parents(x, inverse, above, parents.of(octant, colour));
+                }
+            },
+        );
+        self.x = x;
+        self.ties.prolong(&coarse.ties);
+    }
+}
