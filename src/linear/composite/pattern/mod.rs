@@ -3,23 +3,26 @@
 //! Deep inside tiled liquid one block is like another: a few sheets of cells between tiles. Such blocks share one pattern,
 //! so that a sweep reads little more than the values themselves. Blocks at surfaces and walls have patterns of their own.
 
+mod draft;
+mod parents;
+
 use std::borrow::Cow;
 
-use crate::grid::{block_cells, masks};
+use crate::grid::masks;
 use crate::math::power;
 
 use super::rows::{self, Rows};
 use super::stock::Alike;
 use super::visit::Form;
 
+pub(super) use draft::Draft;
+pub(super) use parents::{Aggregate, Joined, Parents, ParentsOf};
+
 /// No node.
 pub(super) const NONE: u16 = u16::MAX;
 
 /// Ways to a neighbour: twice the axis, plus one for the high side.
 pub(super) const DIRECTIONS: usize = 6;
-
-/// At most so many places are needed for the values that the nodes of a block are linked to.
-const MAX_ROOM: usize = 1 << 15;
 
 /// A node of another block: across a side (numbered as directions are), in a cell of that block, and there the first node or
 /// a further one.
@@ -127,202 +130,10 @@ pub(super) struct Pattern {
     pub parents: Parents,
 }
 
-/// For each part of a coarse block and each colour, the parents of that finer block's nodes. Red nodes of the coarse block
-/// are counted first and black ones after them; one more than the last stands for none.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Parents {
-    list: Vec<u16>,
-    /// Where each part and colour ends, and whether it has one entry for every two nodes.
-    end: Vec<(u32, bool)>,
-}
-
-/// Parents of the nodes of a part of a coarse block and a colour.
-#[derive(Clone, Copy)]
-pub(super) enum ParentsOf<'a> {
-    /// In rows, two cells side by side lie in the same coarse cell: one entry for both.
-    Pairs(&'a [u16]),
-    Each(&'a [u16]),
-}
-
-impl ParentsOf<'_> {
-    /// That of a node.
-    #[inline]
-    pub fn get(&self, node: usize) -> u16 {
-        match self {
-            ParentsOf::Pairs(list) => list[node / 2],
-            ParentsOf::Each(list) => list[node],
-        }
-    }
-}
-
-impl Parents {
-    /// For so many nodes.
-    pub fn with_capacity(nodes: usize) -> Parents {
-        Parents { list: Vec::with_capacity(nodes), end: Vec::with_capacity(16) }
-    }
-
-    /// Adds those of the next part and colour, given what its nodes were joined to, and the parents of that.
-    pub fn push(&mut self, joined: &Joined, colour: usize, parents: &[u16], none: u16) {
-        let parent = |own: u16| parents.get(own as usize).copied().unwrap_or(none);
-        let of = joined.of[colour].as_slice();
-        if joined.follows_rule {
-            // A place without a node is of no account.
-            let (pairs, _) = of.as_chunks();
-            self.list.extend(pairs.iter().map(|&[one, other]| parent(if one == NONE { other } else { one })));
-        } else {
-            self.list.extend(of.iter().map(|&own| parent(own)));
-        }
-        self.end.push((self.list.len() as u32, joined.follows_rule));
-    }
-
-    /// The same with others for parents.
-    pub fn renumbered(&self, other: impl Fn(u16) -> u16) -> Parents {
-        Parents { list: self.list.iter().map(|&parent| other(parent)).collect(), end: self.end.clone() }
-    }
-
-    /// Those of a part and colour.
-    #[inline]
-    pub fn of(&self, part: usize, colour: usize) -> ParentsOf<'_> {
-        let at = 2 * part + colour;
-        let start = if at == 0 { 0 } else { self.end[at - 1].0 };
-        let (end, is_paired) = self.end[at];
-        let list = &self.list[start as usize..end as usize];
-        if is_paired { ParentsOf::Pairs(list) } else { ParentsOf::Each(list) }
-    }
-}
-
-/// Nodes joined into those of the next coarser level, inside one block.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Joined {
-    /// Per node: its aggregate.
-    pub of: [Vec<u16>; 2],
-    /// In the order of their cells.
-    pub list: Vec<Aggregate>,
-    /// By coarse cell: its aggregate; empty if one has several.
-    pub number: Vec<u16>,
-    /// Whether the block is kept in rows, and all nodes were joined with those in the same coarse cell.
-    pub follows_rule: bool,
-}
-
-/// One node of the next coarser level.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Aggregate {
-    /// Its coarse cell, four of them along each side of the block.
-    pub cell: [u8; 3],
-    /// How many others come before it in the same cell.
-    pub ordinal: u8,
-    /// Whether several nodes were joined.
-    pub merged: bool,
-    pub traits: Traits,
-}
-
 /// The colour of a cell, given by its natural index.
 #[inline]
 pub(super) fn colour_of<const D: usize>(cell: usize) -> usize {
     (0..D).map(|axis| cell / power(8, axis)).sum::<usize>() % 2
-}
-
-/// A pattern under construction.
-pub(super) struct Draft {
-    pattern: Pattern,
-    counts: [usize; 2],
-}
-
-/// Marks a place among the nodes of the same colour, while their number is not known yet.
-const OWN: u16 = 1 << 15;
-
-impl Draft {
-    /// Begins with the nodes, by colour, in the order of their cells.
-    pub fn new<const D: usize>(nodes: &[Vec<(u16, Traits)>; 2]) -> Draft {
-        let mut pattern = Pattern { first: vec![NONE; block_cells(D)], ..Pattern::default() };
-        for (colour, nodes) in nodes.iter().enumerate() {
-            for (index, (cell, _)) in nodes.iter().enumerate().rev() {
-                pattern.first[*cell as usize] = index as u16;
-            }
-            let half = &mut pattern.half[colour];
-            if nodes.iter().any(|(_, traits)| *traits != Traits::default()) {
-                pattern.traits[colour] = nodes.iter().map(|(_, traits)| *traits).collect();
-                half.is_tied = nodes.iter().any(|(_, traits)| traits.is_tied);
-            }
-            half.cells = nodes.iter().map(|(cell, _)| *cell).collect();
-            half.diagonal = nodes.iter().map(|(_, traits)| f64::from(traits.ground)).collect();
-            half.near = vec![0; DIRECTIONS * nodes.len()];
-            half.links = vec![0.0; DIRECTIONS * nodes.len()];
-        }
-        Draft { pattern, counts: [nodes[0].len(), nodes[1].len()] }
-    }
-
-    /// Adds a link of a node to one of the other colour, the first one in some direction or a further one.
-    #[inline]
-    pub fn link_here(
-        &mut self,
-        colour: usize,
-        node: usize,
-        direction: Option<usize>,
-        other: usize,
-        link: f32,
-    ) {
-        self.link(colour, node, direction, 1 + other as u16, link);
-    }
-
-    /// Adds a link to a node of the same colour.
-    pub fn link_own(&mut self, colour: usize, node: usize, other: usize, link: f32) {
-        let half = &mut self.pattern.half[colour];
-        half.diagonal[node] += f64::from(link);
-        half.further.push(Further { node: node as u16, near: OWN | other as u16, link });
-    }
-
-    /// Adds a link to a node of another block.
-    #[inline]
-    pub fn link_there(
-        &mut self,
-        colour: usize,
-        node: usize,
-        direction: Option<usize>,
-        other: Beyond,
-        link: f32,
-    ) {
-        let beyond = self.pattern.half[colour].beyond.to_mut();
-        beyond.push(other);
-        let place = self.counts[1 - colour] + beyond.len();
-        self.link(colour, node, direction, place as u16, link);
-    }
-
-    #[inline]
-    fn link(&mut self, colour: usize, node: usize, direction: Option<usize>, place: u16, link: f32) {
-        let half = &mut self.pattern.half[colour];
-        half.diagonal[node] += f64::from(link);
-        match direction {
-            Some(direction) => {
-                let at = direction * self.counts[colour] + node;
-                debug_assert_eq!(half.near[at], 0);
-                half.near[at] = place;
-                half.links[at] = link;
-            }
-            None => half.further.push(Further { node: node as u16, near: place, link }),
-        }
-    }
-
-    /// The pattern of these nodes; `whole` is the link that need not be kept.
-    pub fn finish(mut self, whole: f32) -> Pattern {
-        for colour in 0..2 {
-            let half = &mut self.pattern.half[colour];
-            half.own = 1 + self.counts[1 - colour] + half.beyond.len();
-            assert!(half.room() <= MAX_ROOM, "a block with {:?} nodes", self.counts);
-            assert!(half.near.iter().all(|&place| (place as usize) < half.own));
-            for link in &mut half.further {
-                if link.near & OWN != 0 {
-                    link.near = half.own as u16 + (link.near & !OWN);
-                }
-            }
-            half.further.sort_by_key(|link| link.node);
-            half.find_inverse();
-            if half.links.iter().all(|&link| link == whole || link == 0.0) {
-                half.links = Vec::new();
-            }
-        }
-        self.pattern
-    }
 }
 
 impl Alike for Pattern {
@@ -535,6 +346,6 @@ impl Pattern {
             + self.traits.iter().map(|traits| traits.capacity() * size_of::<Traits>()).sum::<usize>()
             + self.joined.of.iter().map(|of| of.capacity() * 2).sum::<usize>()
             + self.joined.list.capacity() * size_of::<Aggregate>()
-            + self.parents.list.capacity() * 2
+            + self.parents.bytes()
     }
 }
