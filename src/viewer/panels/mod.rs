@@ -4,6 +4,7 @@ mod bubbles;
 mod gallery;
 mod help;
 mod keys;
+mod labels;
 mod layers;
 mod meter;
 mod parameters;

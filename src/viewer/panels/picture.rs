@@ -1,10 +1,11 @@
 //! The pictures of the simulations, with captions, labels, legends and meters; and the mouse on them.
 
-use bevy::prelude::{Rect as Area, Vec2, Vec3};
-use bevy_egui::egui::{self, Align2, Color32, CornerRadius, FontId, Pos2, Rect, Sense, Stroke, vec2};
+use bevy::prelude::{Rect as Area, Vec2};
+use bevy_egui::egui::{self, Align2, Color32, CornerRadius, FontId, Pos2, Rect, Sense, vec2};
 
-use super::meter::{meters_ui, volume_text};
-use super::{Action, BubbleKey, BubbleRow, Data};
+use super::labels::labels_ui;
+use super::meter::meters_ui;
+use super::{Action, BubbleKey, Data};
 use crate::runner::{Phase, Snapshot};
 use crate::viewer::desk::Desk;
 use crate::viewer::session::Shown;
@@ -14,11 +15,6 @@ use crate::viewer::theme;
 const STRIP: f32 = 30.0;
 /// Between two pictures.
 const GAP: f32 = 3.0;
-/// Labels drawn at most: more would hide the picture.
-const LABELS: usize = 8;
-/// A bubble that holds less of the trapped air than this is not worth a label.
-const LABEL_SHARE: f64 = 0.03;
-
 /// All panes side by side, in what the panels leave free.
 pub fn pictures_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<Action>) {
     let frame = egui::Frame::new().fill(theme::page(desk.dark));
@@ -80,7 +76,7 @@ fn picture_ui(
     let mut labelled = Vec::new();
     if let Some(snapshot) = &shown.snapshot {
         if desk.layers & theme::OUTLINES != 0 {
-            labelled = labels(&painter, rect, pane, snapshot, desk, data);
+            labelled = labels_ui(&painter, rect, pane, snapshot, desk, data);
         }
         legend(&painter, rect, snapshot, desk);
         if desk.layers & theme::BANDS != 0 && snapshot.cells.roles.is_some() {
@@ -122,62 +118,13 @@ fn mouse(
     if response.double_clicked() {
         actions.push(Action::FrameAll);
     } else if let Some(at) = response.interact_pointer_pos().filter(|_| response.clicked()) {
-        // The last drawn label lies on top.
-        let label = labelled.iter().rfind(|(label, _)| label.contains(at));
+        // More important ones come first.
+        let label = labelled.iter().find(|(label, _)| label.contains(at));
         actions.push(match label {
             Some((_, bubble)) => Action::Select(Some(*bubble)),
             None => Action::Pick(pane, share(at)),
         });
     }
-}
-
-/// Number and volume beside the selected bubble and the largest ones; returns where.
-fn labels(
-    painter: &egui::Painter,
-    rect: Rect,
-    pane: usize,
-    snapshot: &Snapshot,
-    desk: &Desk,
-    data: &Data,
-) -> Vec<(Rect, BubbleKey)> {
-    let mut places = Vec::new();
-    let mut rows: Vec<&BubbleRow> =
-        data.bubbles.iter().filter(|row| row.key.0 == pane && row.trapped).collect();
-    rows.sort_by(|a, b| {
-        let chosen = |row: &BubbleRow| desk.selected == Some(row.key);
-        chosen(b).cmp(&chosen(a)).then(b.report.volume.total_cmp(&a.report.volume))
-    });
-    let least = LABEL_SHARE * snapshot.trapped_air()[0];
-    let aspect = rect.width() / rect.height().max(1.0);
-    rows.truncate(LABELS);
-    // The first is the most important one: it is drawn last, over the others.
-    for row in rows.into_iter().rev() {
-        let chosen = desk.selected == Some(row.key);
-        if row.report.volume < least && !chosen {
-            continue;
-        }
-        let at = |axis: usize| row.report.centroid.get(axis).copied().unwrap_or(0.0) as f32;
-        let Some(place) = data.eye.project(Vec3::new(at(0), at(1), at(2)), aspect) else { continue };
-        let place = rect.min + vec2(place.x * rect.width(), place.y * rect.height());
-        // In space the bubble itself is worth seeing: the label stands above it.
-        let above = if data.eye.dimension == 3 { 0.62 * f64::cbrt(row.report.volume) as f32 } else { 0.0 };
-        let top = data.eye.project(Vec3::new(at(0), at(1) + above, at(2)), aspect);
-        let lift = top.map_or(0.0, |top| top.y * rect.height() - (place.y - rect.top()));
-        let place = place + vec2(0.0, lift - if above > 0.0 { 8.0 } else { 0.0 });
-        let text = format!("{}  {}", row.key.1, volume_text(row.report.volume, snapshot.stage.dimension));
-        let font = FontId::proportional(if chosen { 13.5 } else { 11.5 });
-        let ink = if desk.dark { Color32::WHITE } else { Color32::from_gray(25) };
-        let galley = painter.layout_no_wrap(text, font, ink);
-        let back = Rect::from_center_size(place, galley.size() + vec2(10.0, 4.0));
-        let fill = if desk.dark { Color32::from_black_alpha(130) } else { Color32::from_white_alpha(170) };
-        painter.rect_filled(back, 6.0, fill);
-        let width = if chosen { 2.0 } else { 1.0 };
-        let stroke = Stroke::new(width, theme::bubble_colour(row.key.1));
-        painter.rect_stroke(back, 6.0, stroke, egui::StrokeKind::Inside);
-        painter.galley(back.center() - galley.size() / 2.0, galley, ink);
-        places.push((back, row.key));
-    }
-    places
 }
 
 /// The scale of the field that is shown.
