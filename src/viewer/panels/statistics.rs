@@ -115,8 +115,20 @@ fn stages_ui(ui: &mut egui::Ui, report: &FrameReport) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
         for (index, (name, seconds)) in stages.iter().enumerate().take(5) {
-            ui.label(RichText::new("■").color(stage_colour(index)).small());
-            ui.label(RichText::new(format!("{name} {:.1}", 1000.0 * **seconds)).small());
+            // One text, so that a mark does not stay behind at the end of a line.
+            let mut text = egui::text::LayoutJob::default();
+            for part in [
+                RichText::new("■ ").color(stage_colour(index)),
+                RichText::new(format!("{name} {:.1}", 1000.0 * **seconds)),
+            ] {
+                part.small().append_to(
+                    &mut text,
+                    ui.style(),
+                    egui::FontSelection::Default,
+                    egui::Align::Center,
+                );
+            }
+            ui.add(egui::Label::new(text).extend());
             ui.add_space(4.0);
         }
     });
