@@ -15,6 +15,7 @@ use crate::viewer::theme;
 const STRIP: f32 = 30.0;
 /// Between two pictures.
 const GAP: f32 = 3.0;
+
 /// All panes side by side, in what the panels leave free.
 pub fn pictures_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<Action>) {
     let frame = egui::Frame::new().fill(theme::page(desk.dark));

@@ -110,10 +110,15 @@ impl<const D: usize> Net<D> {
 
     /// Takes the nodes of a colour away, to be changed, once those of the other one are ready to be looked at.
     fn part_with(&mut self, colour: usize) -> Vec<f32> {
+        self.show_to(colour);
+        std::mem::take(&mut self.x[colour])
+    }
+
+    /// Copies what the nodes of a colour see of the other one out of line.
+    pub(super) fn show_to(&mut self, colour: usize) {
         let mut other = std::mem::take(&mut self.x[1 - colour]);
         self.copy_seen(colour, &mut other);
         self.x[1 - colour] = other;
-        std::mem::take(&mut self.x[colour])
     }
 
     #[inline]

@@ -55,9 +55,7 @@ impl<const D: usize> Net<D> {
     /// they do there, and there are fewer nodes to tell.
     pub fn restrict(&mut self, bodies: &Surfaces, at_rest: bool, coarse: &mut Net<D>) {
         // Black nodes were relaxed last: what they see was copied for them, and what is seen of them was not.
-        let mut black = std::mem::take(&mut self.x[1]);
-        self.copy_seen(0, &mut black);
-        self.x[1] = black;
+        self.show_to(0);
         let this = &*self;
         let most = 2 * coarse.room;
         let Net { patterns, blocks, children, b, grain, touched, .. } = coarse;
