@@ -210,8 +210,8 @@ fn apply((_, changes): &Variant, scene: &Params, own: &mut Params) {
     own.max_iterations = 100_000;
 }
 
-/// A substep, and before it one that only warms up: memory is there after it, and liquid in tiles has lost the particles
-/// that it needs no more. Slow references go without.
+/// A substep, and before it two that only warm up: memory is there after them, liquid in tiles has lost the particles that it
+/// needs no more, and both velocities that particles are moved with come from this way. Slow references go without.
 fn substep<const D: usize>(
     mut solver: Box<dyn Solver<D>>,
     change: impl Fn(&mut Params),
@@ -220,7 +220,9 @@ fn substep<const D: usize>(
 ) -> Result<Option<FrameReport>, SolverError> {
     change(solver.params_mut());
     if solver.params_mut().preconditioner == crate::sim::Preconditioner::Multigrid {
-        solver.advance_frame(seconds, stop)?;
+        for _ in 0..2 {
+            solver.advance_frame(seconds, stop)?;
+        }
     }
     solver.advance_frame(seconds, stop)
 }

@@ -145,6 +145,26 @@ pub fn each(bits: &Bits) -> impl Iterator<Item = usize> + '_ {
     bits.iter().enumerate().flat_map(|(word, &bits)| each_in(bits).map(move |bit| word * 64 + bit))
 }
 
+/// Set bits in stretches as long as possible, by the indices of their cells.
+pub fn runs(bits: &Bits) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
+    let (gaps, mut next) = (bits.map(|word| !word), 0);
+    std::iter::from_fn(move || {
+        let start = first_from(bits, next)?;
+        next = first_from(&gaps, start).unwrap_or(64 * bits.len());
+        Some(start..next)
+    })
+}
+
+/// The lowest set bit from a cell on.
+fn first_from(bits: &Bits, cell: usize) -> Option<usize> {
+    let mut rest = *bits;
+    rest.iter_mut().take(cell / 64).for_each(|word| *word = 0);
+    if let Some(word) = rest.get_mut(cell / 64) {
+        *word &= u64::MAX << (cell % 64);
+    }
+    first(&rest)
+}
+
 /// Set bits of one word.
 pub fn each_in(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -269,6 +289,17 @@ mod tests {
             bits[cell / 64] |= ((hash_unit(salt * 1000 + cell as u64) < share) as u64) << (cell % 64);
         }
         bits
+    }
+
+    #[test]
+    fn runs_are_the_cells_in_stretches() {
+        let cases = (0..20).map(|salt| random(salt, 0.05 * salt as f32, 3));
+        for bits in cases.chain([NONE, all(2), all(3)]) {
+            let runs: Vec<_> = runs(&bits).collect();
+            assert!(runs.iter().cloned().flatten().eq(each(&bits)));
+            assert!(runs.windows(2).all(|pair| pair[0].end < pair[1].start), "{runs:?}");
+        }
+        assert!(runs(&all(2)).eq(std::iter::once(0..64)) && runs(&all(3)).eq(std::iter::once(0..512)));
     }
 
     /// The same by following one neighbour at a time.

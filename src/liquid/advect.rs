@@ -6,6 +6,7 @@ use crate::geometry::{Boundary, Nearness, Walls};
 use crate::grid::{Blocks, Field, Grid, Halo, halo_cells, load_halo};
 use crate::math::{Real, Vector, power};
 
+use super::even::{Even, each_stretch};
 use super::kernel::{lane_sample, load_vectors, relative, store_vectors};
 use super::lanes::{Job, LANES, Wide, dispatch};
 use super::shared::SharedOut;
@@ -27,17 +28,35 @@ const MOST_CORNERS: usize = halo_cells(WALLS, 3);
 const SKIN: f32 = 0.02;
 
 /// Moves every particle by `dt` with Ralston's third-order Runge–Kutta scheme, then pushes those that ended up in
-/// a solid back to its surface. Particles that leave through an open side die.
+/// a solid back to its surface. Particles that leave through an open side die. `even(slot)` says where in a block
+/// `velocity` is an affine field.
 pub fn advect<const D: usize>(
     particles: &mut Particles<D>,
     ranges: &CellRanges,
     blocks: &Blocks<D>,
     velocity: &[Field<f32>; D],
     dt: Real,
+    even: impl Fn(usize) -> Option<Even<D>> + Sync,
 ) {
-    let sorted =
-        blocks.slots().as_slice().par_iter().map(|&slot| (slot as usize, ranges.of_block(slot as usize)));
-    advect_ranges(particles, sorted, blocks, velocity, dt);
+    let cells_per_speed = dt / blocks.grid().dx;
+    let position = SharedOut(particles.position.as_mut_ptr());
+    blocks.slots().as_slice().par_iter().for_each(|&slot| {
+        let (slot, position) = (slot as usize, &position);
+        let first_cell = blocks.first_cell(slot).map(|c| c as f32);
+        let (mut faces, mut are_loaded) = ([0f32; 3 * MOST], false);
+        each_stretch(ranges, slot, even(slot).as_ref(), |range, even| {
+            // SAFETY: blocks have disjoint ranges of particles.
+            let position = unsafe { position.range(range) };
+            if let Some(even) = even {
+                return dispatch(even.drift(position, first_cell, cells_per_speed));
+            }
+            if !std::mem::replace(&mut are_loaded, true) {
+                load_faces(blocks, velocity, slot, &mut faces);
+            }
+            let cells_per_speed = cells_per_speed as f32;
+            dispatch(Advect { position, first_cell, faces: &faces, cells_per_speed });
+        });
+    });
 }
 
 /// Moves those that were put into a hollow since the last sort: no block's range knows of them yet.
@@ -48,33 +67,29 @@ pub fn advect_born<const D: usize>(
     velocity: &[Field<f32>; D],
     dt: Real,
 ) {
-    advect_ranges(particles, hollow.born(), blocks, velocity, dt);
-}
-
-/// Moves disjoint ranges of particles, each by the block that it lies in.
-fn advect_ranges<const D: usize>(
-    particles: &mut Particles<D>,
-    ranges: impl IndexedParallelIterator<Item = (usize, std::ops::Range<usize>)>,
-    blocks: &Blocks<D>,
-    velocity: &[Field<f32>; D],
-    dt: Real,
-) {
     let cells_per_speed = (dt / blocks.grid().dx) as f32;
     let position = SharedOut(particles.position.as_mut_ptr());
-    ranges.for_each(|(slot, range)| {
+    hollow.born().for_each(|(slot, range)| {
         let position = &position;
-        if range.is_empty() {
-            return;
-        }
-        let mut faces = [0f32; 3 * MOST];
-        for axis in 0..D {
-            load_halo(blocks, &velocity[axis], slot, HALO, &mut faces[axis * MOST..(axis + 1) * MOST]);
-        }
-        // SAFETY: blocks have disjoint ranges of particles.
-        let position = unsafe { std::slice::from_raw_parts_mut(position.0.add(range.start), range.len()) };
+        // SAFETY: the ranges are disjoint.
+        let position = unsafe { position.range(range) };
         let first_cell = blocks.first_cell(slot).map(|c| c as f32);
+        let mut faces = [0f32; 3 * MOST];
+        load_faces(blocks, velocity, slot, &mut faces);
         dispatch(Advect { position, first_cell, faces: &faces, cells_per_speed });
     });
+}
+
+/// Copies the velocities in and around a block.
+fn load_faces<const D: usize>(
+    blocks: &Blocks<D>,
+    velocity: &[Field<f32>; D],
+    slot: usize,
+    faces: &mut [f32; 3 * MOST],
+) {
+    for axis in 0..D {
+        load_halo(blocks, &velocity[axis], slot, HALO, &mut faces[axis * MOST..(axis + 1) * MOST]);
+    }
 }
 
 /// The way of a block's particles through the velocities around it.
@@ -167,12 +182,7 @@ pub fn collide<const D: usize>(
         let mut corner = [0f32; MOST_CORNERS];
         load_halo(blocks, &boundary.corner, slot, WALLS, &mut corner);
         // SAFETY: blocks have disjoint ranges of particles.
-        let (position, velocity) = unsafe {
-            (
-                std::slice::from_raw_parts_mut(position.0.add(range.start), range.len()),
-                std::slice::from_raw_parts_mut(velocity.0.add(range.start), range.len()),
-            )
-        };
+        let (position, velocity) = unsafe { (position.range(range.clone()), velocity.range(range)) };
         let first = blocks.first_cell(slot).map(|c| c as f32);
         let moving = boundary.nearness(slot) == Nearness::Moving;
         let wall_velocity = |position: &[f32; D]| match moving {

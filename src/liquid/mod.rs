@@ -6,6 +6,7 @@ mod ahead;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod emit;
+mod even;
 mod extrapolate;
 mod gas;
 mod hollow;
@@ -23,6 +24,7 @@ mod volume;
 pub use advect::{MOST_CELLS, advect, advect_born, collide};
 pub use ahead::look_ahead;
 pub use emit::{Layout, drain, emit, seed};
+pub use even::{EVEN_REACH, Even, even_nowhere};
 pub use extrapolate::{ExtrapolateScratch, FaceMask, extrapolate, mask_parts};
 pub use gas::Gas;
 pub use hollow::{HOLLOW_DEPTH, Hollow, HollowScratch};

@@ -10,11 +10,13 @@ use rayon::prelude::*;
 use crate::grid::{Blocks, Field, Halo, SIDE, Slots, block_cells, for_each_block, halo_cells, load_halo};
 use crate::math::{power, unflatten};
 
+use super::even::{Even, each_stretch};
 use super::kernel::{
-    lane_slope, lane_stencil, lane_value, load_vectors, relative, store_lanes, store_vectors,
+    LaneStencil, lane_slope, lane_stencil, lane_value, load_vectors, relative, store_lanes, store_vectors,
 };
 use super::lanes::{Job, LANES, Wide, dispatch};
 use super::particles::unpack;
+use super::shared::SharedOut;
 use super::{CellRanges, FaceMask, Particles};
 
 const HALO: Halo = Halo::new(1);
@@ -241,7 +243,8 @@ impl<const D: usize> Sums<D> {
 }
 
 /// Gives the particles their new velocities: the share `flip` keeps each particle's own velocity and adds the
-/// grid's change since `before`, the rest takes the grid's velocity and its gradient (APIC).
+/// grid's change since `before`, the rest takes the grid's velocity and its gradient (APIC). `even(slot)` says where in
+/// a block `velocity` is an affine field.
 pub fn grid_to_particles<const D: usize>(
     particles: &mut Particles<D>,
     ranges: &CellRanges,
@@ -249,11 +252,9 @@ pub fn grid_to_particles<const D: usize>(
     velocity: &[Field<f32>; D],
     before: &[Field<f32>; D],
     flip: f32,
+    even: impl Fn(usize) -> Option<Even<D>> + Sync,
 ) {
-    let out = ParticleOut {
-        velocity: particles.velocity.as_mut_ptr(),
-        affine: particles.affine.each_mut().map(|row| row.as_mut_ptr()),
-    };
+    let out = ParticleOut::new(&mut particles.velocity, &mut particles.affine);
     let position = &particles.position;
     blocks.slots().as_slice().par_iter().with_min_len(2).for_each(|&slot| {
         let (slot, out) = (slot as usize, &out);
@@ -271,11 +272,17 @@ pub fn grid_to_particles<const D: usize>(
                 *gain = now - flip * *gain;
             }
         }
-        // SAFETY: blocks have disjoint ranges of particles.
-        let (velocity, affine) = unsafe { out.range(range.clone()) };
         let first_cell = blocks.first_cell(slot).map(|c| c as f32);
-        let position = &position[range];
-        dispatch(Gather { position, velocity, affine, first_cell, now: &now, gain: &gain, flip });
+        each_stretch(ranges, slot, even(slot).as_ref(), |range, even| {
+            // SAFETY: blocks have disjoint ranges of particles.
+            let (velocity, affine) = unsafe { out.range(range.clone()) };
+            let position = &position[range];
+            let gather = Gather { position, velocity, affine, first_cell, gain: &gain, flip };
+            match even {
+                Some(even) => dispatch(GatherEven { gather, slope: even.packed_slope(1.0 - flip) }),
+                None => dispatch(GatherBoth { gather, now: &now }),
+            }
+        });
     });
 }
 
@@ -287,10 +294,7 @@ pub(super) fn gather_new<const D: usize>(
     velocity: &[Field<f32>; D],
     flip: f32,
 ) {
-    let out = ParticleOut {
-        velocity: particles.velocity.as_mut_ptr(),
-        affine: particles.affine.each_mut().map(|row| row.as_mut_ptr()),
-    };
+    let out = ParticleOut::new(&mut particles.velocity, &mut particles.affine);
     let position = &particles.position;
     ranges.for_each(|(slot, range)| {
         let out = &out;
@@ -304,48 +308,51 @@ pub(super) fn gather_new<const D: usize>(
         velocity.fill([0.0; D]);
         let first_cell = blocks.first_cell(slot).map(|c| c as f32);
         let position = &position[range];
-        dispatch(Gather { position, velocity, affine, first_cell, now: &now, gain: &now, flip });
+        let gather = Gather { position, velocity, affine, first_cell, gain: &now, flip };
+        dispatch(GatherBoth { gather, now: &now });
     });
 }
 
 /// The particles' arrays, written by several threads in disjoint ranges.
 struct ParticleOut<const D: usize> {
-    velocity: *mut [f32; D],
-    affine: [*mut [u16; D]; D],
+    velocity: SharedOut<[f32; D]>,
+    affine: [SharedOut<[u16; D]>; D],
 }
-// SAFETY: used in disjoint ranges only.
-unsafe impl<const D: usize> Sync for ParticleOut<D> {}
 
 impl<const D: usize> ParticleOut<D> {
+    fn new(velocity: &mut [[f32; D]], affine: &mut [Vec<[u16; D]>; D]) -> Self {
+        ParticleOut {
+            velocity: SharedOut(velocity.as_mut_ptr()),
+            affine: affine.each_mut().map(|row| SharedOut(row.as_mut_ptr())),
+        }
+    }
+
     /// # Safety
     /// The range must be inside the arrays and overlap no other one in use.
     #[allow(clippy::mut_from_ref, reason = "the caller promises disjoint ranges")]
     unsafe fn range(&self, range: std::ops::Range<usize>) -> (&mut [[f32; D]], [&mut [[u16; D]]; D]) {
         // SAFETY: by the caller's promise.
         unsafe {
-            (
-                std::slice::from_raw_parts_mut(self.velocity.add(range.start), range.len()),
-                self.affine.map(|row| std::slice::from_raw_parts_mut(row.add(range.start), range.len())),
-            )
+            (self.velocity.range(range.clone()), self.affine.each_ref().map(|row| row.range(range.clone())))
         }
     }
 }
 
-/// Interpolates at a block's particles.
+/// Interpolates at some of a block's particles.
 struct Gather<'a, const D: usize> {
     position: &'a [[f32; D]],
     velocity: &'a mut [[f32; D]],
     affine: [&'a mut [[u16; D]]; D],
     first_cell: [f32; D],
-    now: &'a [[f32; MOST]; D],
     gain: &'a [[f32; MOST]; D],
     flip: f32,
 }
 
-impl<const D: usize> Job for Gather<'_, D> {
+impl<const D: usize> Gather<'_, D> {
+    /// Sets velocities to what the grid gives and the share of their own, and gradients to what `slope(axis, place)` finds.
     #[inline(always)]
-    fn run<W: Wide>(self) {
-        let Gather { position, velocity, affine, first_cell, now, gain, flip } = self;
+    fn run<W: Wide>(self, slope: impl Fn(usize, &LaneStencil<W, D>) -> [[u16; LANES]; D]) {
+        let Gather { position, velocity, affine, first_cell, gain, flip } = self;
         let chunks = position.chunks(LANES).zip(velocity.chunks_mut(LANES)).enumerate();
         for (chunk, (position, velocity)) in chunks {
             let x = relative::<W, D>(&load_vectors::<W, D>(position), &first_cell);
@@ -354,14 +361,51 @@ impl<const D: usize> Job for Gather<'_, D> {
                 let at = lane_stencil::<W, D>(&x, axis, HALO);
                 let gained = lane_value::<W, D, MOST>(&gain[axis], &at, HALO);
                 own[axis] = W::splat(flip) * own[axis] + gained;
-                let slope = lane_slope::<W, D, MOST>(&now[axis], &at, HALO);
-                let mut packed = [[0; LANES]; D];
-                for k in 0..D {
-                    packed[k] = W::pack(W::splat(1.0 - flip) * slope[k]);
-                }
-                store_lanes(&packed, &mut affine[axis][chunk * LANES..][..position.len()]);
+                store_lanes(&slope(axis, &at), &mut affine[axis][chunk * LANES..][..position.len()]);
             }
             store_vectors::<W, D>(&own, velocity);
         }
+    }
+}
+
+/// The velocity and its gradient.
+struct GatherBoth<'a, const D: usize> {
+    gather: Gather<'a, D>,
+    now: &'a [[f32; MOST]; D],
+}
+
+impl<const D: usize> Job for GatherBoth<'_, D> {
+    #[inline(always)]
+    fn run<W: Wide>(self) {
+        let GatherBoth { gather, now } = self;
+        let share = W::splat(1.0 - gather.flip);
+        gather.run::<W>(
+            #[inline(always)]
+            |axis, at| {
+                let slope = lane_slope::<W, D, MOST>(&now[axis], at, HALO);
+                let mut packed = [[0; LANES]; D];
+                for k in 0..D {
+                    packed[k] = W::pack(share * slope[k]);
+                }
+                packed
+            },
+        );
+    }
+}
+
+/// The velocity, where its gradient is the same everywhere.
+struct GatherEven<'a, const D: usize> {
+    gather: Gather<'a, D>,
+    slope: [[u16; D]; D],
+}
+
+impl<const D: usize> Job for GatherEven<'_, D> {
+    #[inline(always)]
+    fn run<W: Wide>(self) {
+        let slope = self.slope.map(|row| row.map(|slope| [slope; LANES]));
+        self.gather.run::<W>(
+            #[inline(always)]
+            |axis, _| slope[axis],
+        );
     }
 }

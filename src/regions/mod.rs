@@ -7,11 +7,13 @@
 //! * [`Tiling`]: the tiles themselves, as bodies for the linear solver.
 //! * `contacts`: which tiles the cells of a block lie beside.
 //! * `motion`: from face velocities to affine fields and back.
+//! * `interior`: where tiles leave nothing to interpolate.
 
 mod bands;
 mod boxes;
 mod carve;
 mod contacts;
+mod interior;
 mod motion;
 mod shape;
 mod tiling;

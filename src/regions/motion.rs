@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, Field, SIDE, Scatter, block_cells};
-use crate::linear::Moments;
+use crate::linear::{Body, Moments};
 use crate::math::unflatten;
 
 use super::contacts::Contact;
@@ -17,26 +17,36 @@ impl<const D: usize> Tiling<D> {
     /// Interior faces count as much as those at its surface: so fitting and solving are together one projection.
     /// Afterwards [`Self::each_row_beside`] tells what flows through the surfaces.
     pub fn fit(&mut self, blocks: &Blocks<D>, velocity: &[Field<f32>; D]) {
-        let (pieces, bodies, patches) = (&self.pieces, &self.bodies, &self.patches);
-        self.tiles.par_iter_mut().zip(bodies).for_each(|(tile, body)| {
-            let mut sums = [[0.0; 4]; 3];
-            for axis in 0..D {
-                let mut add = |slot: u32, faces: &Bits, corner: [f64; 3]| {
-                    let own = add_velocities(velocity[axis].block(slot as usize), faces);
-                    add_moments::<D>(&own, corner, 1.0, &mut sums[axis]);
-                };
-                for piece in &pieces[tile.pieces.clone()] {
-                    add(piece.slot, &piece.bits, corner_of(blocks, tile, piece, axis));
-                }
-                // Low faces of the tile's cells were counted with their cells; high ones belong to the cell beyond.
-                for patch in body.across(axis, patches).iter().filter(|patch| !patch.ahead) {
-                    add(patch.slot, &patch.cells, patch.corner());
-                }
-            }
-            // The response is one to forces, the sums are of velocities.
-            tile.field = body.response.apply::<D>(&sums).map(|row| row.map(|value| value * tile.density));
-        });
+        let fields = self.tiles.par_iter().zip(&self.bodies);
+        let fields: Vec<_> = fields.map(|(tile, body)| self.closest(blocks, tile, body, velocity)).collect();
+        self.tiles.iter_mut().zip(fields).for_each(|(tile, field)| tile.field = field);
         self.contacts.find::<D>(&self.bodies, &self.patches, blocks.slot_count());
+    }
+
+    /// The field of a tile that is closest to velocities.
+    pub(super) fn closest(
+        &self,
+        blocks: &Blocks<D>,
+        tile: &Tile<D>,
+        body: &Body,
+        velocity: &[Field<f32>; D],
+    ) -> Moments {
+        let mut sums = [[0.0; 4]; 3];
+        for axis in 0..D {
+            let mut add = |slot: u32, faces: &Bits, corner: [f64; 3]| {
+                let own = add_velocities(velocity[axis].block(slot as usize), faces);
+                add_moments::<D>(&own, corner, 1.0, &mut sums[axis]);
+            };
+            for piece in &self.pieces[tile.pieces.clone()] {
+                add(piece.slot, &piece.bits, corner_of(blocks, tile, piece, axis));
+            }
+            // Low faces of the tile's cells were counted with their cells; high ones belong to the cell beyond.
+            for patch in body.across(axis, &self.patches).iter().filter(|patch| !patch.ahead) {
+                add(patch.slot, &patch.cells, patch.corner());
+            }
+        }
+        // The response is one to forces, the sums are of velocities.
+        body.response.apply::<D>(&sums).map(|row| row.map(|value| value * tile.density))
     }
 
     /// Calls `each` for the faces between tiles and the cells of a block, row by row.
@@ -166,7 +176,12 @@ fn extended_pressure<const D: usize>(tile: &Tile<D>, change: &Moments, sum: f64)
 }
 
 /// Offset of the low face across an axis of a block's first cell from the tile's origin, in cells.
-fn corner_of<const D: usize>(blocks: &Blocks<D>, tile: &Tile<D>, piece: &Piece, axis: usize) -> [f64; 3] {
+pub(super) fn corner_of<const D: usize>(
+    blocks: &Blocks<D>,
+    tile: &Tile<D>,
+    piece: &Piece,
+    axis: usize,
+) -> [f64; 3] {
     let first = blocks.first_cell(piece.slot as usize);
     twice_to_face(first, tile.origin, axis, false).map(|twice| 0.5 * f64::from(twice))
 }
@@ -247,6 +262,25 @@ fn values_in_row<const D: usize>(field: &[f64; 4], corner: [f64; 3], row: usize)
     let aside = (1..D).map(|k| field[k + 1] * (corner[k] + at[k] as f64)).sum::<f64>();
     let start = field[0] + aside;
     std::array::from_fn(|x| start + field[1] * (corner[0] + x as f64))
+}
+
+/// How far at most values on some faces of a block, whose first one is at `corner`, are from a component of a tile's velocity.
+pub(super) fn greatest_difference<const D: usize>(
+    field: &[f64; 4],
+    values: &[f32],
+    faces: &Bits,
+    corner: [f64; 3],
+) -> f64 {
+    let mut most = 0.0;
+    for (row, bits) in rows_of::<D>(faces) {
+        let (own, values) = (values_in_row::<D>(field, corner, row), &values[row * SIDE..][..SIDE]);
+        for x in 0..SIDE {
+            let difference = (own[x] - f64::from(values[x])).abs();
+            let counts = bits >> x & 1 == 1 && difference > most;
+            most = if counts { difference } else { most };
+        }
+    }
+    most
 }
 
 /// Writes a component of a tile's velocity to some faces of a block whose first one is at `corner`.

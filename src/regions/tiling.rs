@@ -14,6 +14,7 @@ use super::bands::Bands;
 use super::boxes::{TileSize, boxes};
 use super::carve::{Carver, Found};
 use super::contacts::Contacts;
+use super::interior::Interior;
 use super::motion::Quadratic;
 use super::shape::{Answer, Piece};
 use super::whole;
@@ -77,10 +78,13 @@ pub struct Tile<const D: usize> {
 /// All tiles of a step.
 #[derive(Clone, Debug)]
 pub struct Tiling<const D: usize> {
-    /// The tiles.
+    /// The tiles, those of liquid first.
     pub tiles: Vec<Tile<D>>,
+    /// How many are of liquid.
+    pub(super) of_liquid: usize,
     bands: Bands,
-    inside: Field<Bits>,
+    pub(super) inside: Field<Bits>,
+    pub(super) interior: Interior,
     pub(super) pieces: Vec<Piece>,
     pub(super) bodies: Vec<Body>,
     pub(super) patches: Vec<BodyPatch>,
@@ -97,8 +101,10 @@ impl<const D: usize> Tiling<D> {
     pub fn new() -> Self {
         Tiling {
             tiles: Vec::new(),
+            of_liquid: 0,
             bands: Bands::default(),
             inside: Field::new(1, masks::NONE),
+            interior: Interior::new(),
             pieces: Vec::new(),
             bodies: Vec::new(),
             patches: Vec::new(),
@@ -110,6 +116,7 @@ impl<const D: usize> Tiling<D> {
     /// No tiles on these blocks so far.
     pub fn clear(&mut self, blocks: &Blocks<D>) {
         self.tiles.clear();
+        self.of_liquid = 0;
         self.pieces.clear();
         self.bodies.clear();
         self.patches.clear();
@@ -117,12 +124,13 @@ impl<const D: usize> Tiling<D> {
         self.inside.as_mut_slice().fill(masks::NONE);
     }
 
-    /// Lays out tiles in the deep interior of the labelled liquid.
+    /// Lays out tiles in the deep interior of the labelled liquid, before any of air.
     pub fn add_liquid(&mut self, ground: &Ground<'_, D>, label: &Field<Label>, rules: &TileRules) {
         let own = |slot: usize| masks::bits_of(label.block(slot), |label| label == Label::Liquid);
         let other = |slot: usize| masks::bits_of(label.block(slot), |label| label == Label::Air);
         self.bands.find(ground, own, other, rules);
         self.add(ground, rules);
+        self.of_liquid = self.tiles.len();
     }
 
     /// Lays out tiles in the deep interior of the air that has mass: the cells that `gas` names.

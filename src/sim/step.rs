@@ -3,12 +3,13 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::geometry::{Shape, label_cells};
+use crate::grid::masks::Bits;
 use crate::grid::{Blocks, Field, SIDE, Slots, for_each_block, sum_over_blocks};
-use crate::linear::{PreconditionerKind, SolverParams};
-use crate::liquid::{self, Bounds, FaceMask, Layout, Reseeded};
+use crate::linear::{Moments, PreconditionerKind, SolverParams};
+use crate::liquid::{self, Bounds, Even, FaceMask, Layout, Reseeded};
 use crate::math::{Real, Vector};
-use crate::pressure::{self, Problem, Solved};
-use crate::regions::{Division, Ground, TileRules, TileSize};
+use crate::pressure::{self, Problem, Projection, Solved};
+use crate::regions::{Division, Ground, Tile, TileRules, TileSize};
 
 use super::air::Surroundings;
 use super::clock::{StageClock, StageTimes};
@@ -121,18 +122,65 @@ fn sort<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scr
 
 /// Moves the particles with the velocity of the substep's middle. Afterwards `velocity` is free for the new one.
 fn advect<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>, dt: Real) {
-    let State { particles, sorter, blocks, velocity, earlier, hollow, .. } = state;
+    let State { particles, sorter, blocks, velocity, earlier, hollow, projection, .. } = state;
     let share = if state.last_dt > 0.0 { 0.5 * dt / state.last_dt } else { 0.0 };
     // Twice what gravity does in half a substep, and never further than velocities are known.
     let room = liquid::MARGIN_CELLS as Real * blocks.grid().dx / dt - state.max_component;
     let most = (params.gravity * dt).min(room).max(0.0);
     liquid::look_ahead(blocks, velocity, earlier, share as f32, most as f32);
-    liquid::advect(particles, &sorter.ranges, blocks, earlier, dt);
+    let even = even_in_middle(blocks, projection, earlier, dt);
+    liquid::advect(particles, &sorter.ranges, blocks, earlier, dt, even);
     liquid::advect_born(particles, hollow, blocks, earlier, dt);
     scratch.hollow.carry(hollow, blocks, velocity, earlier, dt);
     std::mem::swap(velocity, earlier);
     state.last_dt = dt;
     state.time += dt;
+}
+
+/// Says where in a block the velocity of a substep's middle is an affine field: inside of tiles that were there in the substep
+/// before as well, as long as particles do not go too far.
+fn even_in_middle<const D: usize>(
+    blocks: &Blocks<D>,
+    projection: &Projection<D>,
+    middle: &[Field<f32>; D],
+    dt: Real,
+) -> impl Fn(usize) -> Option<Even<D>> {
+    // Particles look no further than three quarters of their way; and the ends of their ways are not known any better than
+    // to that share of a cell.
+    let cell_speed = blocks.grid().dx / dt;
+    let (fastest, tolerance) = (liquid::EVEN_REACH / 0.75 * cell_speed, 1e-5 * cell_speed);
+    let tiling = projection.tiling.as_ref();
+    let fields = tiling.map_or(Vec::new(), |tiling| tiling.fields_of(blocks, middle, tolerance));
+    move |slot| {
+        let (tile, cells) = tiling?.interior(slot)?;
+        let (tile, field) = (&tiling?.tiles[tile], fields[tile].as_ref()?);
+        (tile.fastest(field) <= fastest).then(|| even(blocks, slot, tile, field, cells))
+    }
+}
+
+/// Says where in a block the velocity of tiles is affine.
+fn even_in_tiles<const D: usize>(
+    blocks: &Blocks<D>,
+    projection: &Projection<D>,
+) -> impl Fn(usize) -> Option<Even<D>> {
+    let tiling = projection.tiling.as_ref();
+    move |slot| {
+        let (tile, cells) = tiling?.interior(slot)?;
+        let tile = &tiling?.tiles[tile];
+        Some(even(blocks, slot, tile, &tile.field, cells))
+    }
+}
+
+/// The field of a tile in some cells of a block.
+fn even<const D: usize>(
+    blocks: &Blocks<D>,
+    slot: usize,
+    tile: &Tile<D>,
+    field: &Moments,
+    cells: Bits,
+) -> Even<D> {
+    let (velocity, slope) = tile.field_from(field, blocks.first_cell(slot));
+    Even { cells, velocity, slope }
 }
 
 fn transfer_to_grid<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<D>) {
@@ -391,14 +439,18 @@ fn largest<const D: usize>(slots: &Slots, velocity: &[Field<f32>; D], partial: &
 }
 
 fn grid_to_particles<const D: usize>(state: &mut State<D>, params: &Params, scratch: &Scratch<D>) {
-    let ranges = &state.sorter.ranges;
+    let State { particles, sorter, blocks, velocity, projection, .. } = state;
+    if let Some(tiling) = &mut projection.tiling {
+        tiling.find_interior(blocks);
+    }
     liquid::grid_to_particles(
-        &mut state.particles,
-        ranges,
-        &state.blocks,
-        &state.velocity,
+        particles,
+        &sorter.ranges,
+        blocks,
+        velocity,
         &scratch.before,
         params.flip as f32,
+        even_in_tiles(blocks, projection),
     );
 }
 

@@ -1,5 +1,6 @@
 //! Particles, their transfers, their motion and their surface.
 
+mod even;
 mod motion;
 mod particles;
 mod pool;

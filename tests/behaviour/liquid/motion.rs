@@ -28,7 +28,14 @@ fn error_after_one_turn<const D: usize>(steps: usize) -> f64 {
             1 => 0.1 * (x[0] - 16.0),
             _ => 0.0,
         });
-        liquid::advect(&mut pool.particles, &pool.sorter.ranges, &pool.blocks, &pool.velocity, dt);
+        liquid::advect(
+            &mut pool.particles,
+            &pool.sorter.ranges,
+            &pool.blocks,
+            &pool.velocity,
+            dt,
+            liquid::even_nowhere,
+        );
     }
     let found = pool.particles.position.iter().zip(&pool.particles.velocity);
     let errors = found.map(|(x, v)| {
@@ -82,7 +89,14 @@ fn particles_stay_out_of_solids<const D: usize>(solid: impl Fn(u64) -> Shape<D>,
             for i in 0..pool.particles.len() {
                 pool.particles.velocity[i] = std::array::from_fn(|k| random(step, (i * D + k) as u64) - 0.5);
             }
-            liquid::advect(&mut pool.particles, ranges, &pool.blocks, &pool.velocity, 1.0);
+            liquid::advect(
+                &mut pool.particles,
+                ranges,
+                &pool.blocks,
+                &pool.velocity,
+                1.0,
+                liquid::even_nowhere,
+            );
             liquid::collide(&mut pool.particles, ranges, &pool.blocks, &pool.boundary, &pool.walls, 0.0);
             for x in &pool.particles.position {
                 assert!(Particles::is_alive(x), "{D}D: nothing leaves a closed box");
@@ -149,7 +163,7 @@ fn open_sides_let_particles_go<const D: usize>() {
         pool.sort();
         pool.set_velocity(|_, axis| if axis == 0 { 0.1 } else { 0.0 });
         let ranges = &pool.sorter.ranges;
-        liquid::advect(&mut pool.particles, ranges, &pool.blocks, &pool.velocity, 0.5);
+        liquid::advect(&mut pool.particles, ranges, &pool.blocks, &pool.velocity, 0.5, liquid::even_nowhere);
         liquid::collide(&mut pool.particles, ranges, &pool.blocks, &pool.boundary, &pool.walls, 0.0);
     }
     pool.sort();

@@ -34,7 +34,15 @@ fn affine_transfers_keep_a_linear_field<const D: usize>() {
     pool.particles.velocity.iter_mut().for_each(|v| *v = [9.0; D]);
     let grid = pool.velocity.clone();
     let ranges = &pool.sorter.ranges;
-    liquid::grid_to_particles(&mut pool.particles, ranges, &pool.blocks, &grid, &grid, 0.0);
+    liquid::grid_to_particles(
+        &mut pool.particles,
+        ranges,
+        &pool.blocks,
+        &grid,
+        &grid,
+        0.0,
+        liquid::even_nowhere,
+    );
     let mut interior = 0;
     for (i, x) in pool.particles.position.iter().enumerate() {
         // Particles whose faces all have a weight.
@@ -122,6 +130,7 @@ fn flip_keeps_what_the_grid_did_not_change<const D: usize>() {
         &pool.velocity,
         &before,
         1.0,
+        liquid::even_nowhere,
     );
     for (new, own) in pool.particles.velocity.iter().zip(&own) {
         for axis in 0..D {

@@ -3,6 +3,7 @@
 mod dense;
 mod filled;
 mod heavy;
+mod interior;
 mod kept;
 mod physics;
 mod reduced;
