@@ -1,5 +1,7 @@
 //! What particles remember from step to step: the liquid they are part of, and the bubble whose wall they make up.
 
+use rayon::prelude::*;
+
 use crate::grid::{Blocks, CHUNKS, Slots, for_each_block_collecting};
 use crate::liquid::{CellRanges, Particles};
 
@@ -30,7 +32,12 @@ pub struct Tags {
     chunks: Box<[Votes; CHUNKS]>,
     /// Liquid without particles: it votes as if it had them.
     hollow: Vec<Absent>,
+    /// Of every [`GROUP`] of particles, whether any is dead.
+    have_dead: Vec<bool>,
 }
+
+/// Particles looked at together when the dead are looked for.
+const GROUP: usize = 256;
 
 /// The particles that a block would have in cells that are kept without.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +75,7 @@ impl Tags {
             present: Pairs::default(),
             chunks: Box::new(std::array::from_fn(|_| Votes::default())),
             hollow: Vec::new(),
+            have_dead: Vec::new(),
         }
     }
 
@@ -93,14 +101,23 @@ impl Tags {
         particles: &Particles<D>,
         mut gone: impl FnMut(usize),
     ) -> usize {
+        // Few are dead: groups with any are looked for side by side.
+        self.have_dead.resize(self.tags.len().div_ceil(GROUP), false);
+        let groups = self.have_dead.par_iter_mut().zip(particles.position.par_chunks(GROUP));
+        groups.with_min_len(64).for_each(|(has_dead, group)| {
+            *has_dead = group.iter().fold(false, |dead, position| dead | !Particles::is_alive(position));
+        });
         let mut count = 0;
-        for (tag, position) in self.tags.iter_mut().zip(&particles.position) {
-            if !Particles::is_alive(position) && *tag != NONE {
-                if tag.liquid != UNKNOWN {
-                    gone(tag.liquid as usize);
+        let groups = self.tags.chunks_mut(GROUP).zip(particles.position.chunks(GROUP)).zip(&self.have_dead);
+        for ((tags, positions), _) in groups.filter(|(_, has_dead)| **has_dead) {
+            for (tag, position) in tags.iter_mut().zip(positions) {
+                if !Particles::is_alive(position) && *tag != NONE {
+                    if tag.liquid != UNKNOWN {
+                        gone(tag.liquid as usize);
+                    }
+                    *tag = NONE;
+                    count += 1;
                 }
-                *tag = NONE;
-                count += 1;
             }
         }
         count

@@ -116,6 +116,11 @@ impl<const D: usize> Blocks<D> {
         self.lookup.len()
     }
 
+    /// How many blocks that table has along each axis: one more than the domain at either side.
+    pub fn table_extent(&self) -> [usize; D] {
+        self.extent
+    }
+
     /// A block's place in that table, unless it is too far from the domain to be in it.
     #[inline]
     pub fn table_index(&self, coords: [i32; D]) -> Option<usize> {

@@ -5,13 +5,15 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use multiversion::multiversion;
 use rayon::prelude::*;
 
 use crate::geometry::{Walls, block_is_solid};
-use crate::grid::{Activation, Blocks, Field, SIDE, VOID, block_cells};
+use crate::grid::{Activation, Blocks, Field, PAD, SIDE, VOID, block_cells};
 use crate::math::{Real, power, unflatten};
 
 use super::Particles;
+use super::lanes::LANES;
 use super::shared::SharedOut;
 
 /// Where the particles of each block and cell are, after a sort.
@@ -74,6 +76,9 @@ pub const MARGIN_CELLS: usize = 4;
 
 /// Key of a particle that is to vanish: past every table of blocks.
 const DEAD: u32 = u32::MAX;
+
+/// Further than any table of blocks reaches, in cells.
+const FAR: f32 = 1e8;
 
 impl<const D: usize> Clone for Sorter<D> {
     fn clone(&self) -> Self {
@@ -157,24 +162,15 @@ impl<const D: usize> Sorter<D> {
         resize_tight(&mut self.spare, particles.len());
         let (needs, surroundings) = (&self.needs, &self.surroundings);
         let keys: &mut [u32] = &mut bytemuck::cast_slice_mut(&mut self.spare)[..particles.len()];
-        let chunk = particles.len().div_ceil(CHUNKS).max(1);
+        let (chunk, table) = (particles.len().div_ceil(CHUNKS).max(1), blocks.table_extent());
         particles.position.par_chunks(chunk).zip(keys.par_chunks_mut(chunk)).for_each(|(positions, keys)| {
-            let mut last = (usize::MAX, 0u32);
-            for (position, key) in positions.iter().zip(keys) {
-                *key = DEAD;
-                if !Particles::is_alive(position) {
-                    continue;
-                }
-                let cell = position.map(floor);
-                let Some(index) = blocks.table_index(blocks.grid().block_of(cell)) else { continue };
-                let local = blocks.local_index(cell);
-                *key = (index * block_cells(D) + local) as u32;
-                let mask = surroundings[local];
-                if last.0 != index {
-                    last = (index, needs[index].load(Ordering::Relaxed));
-                }
-                if mask & !last.1 != 0 {
-                    last.1 = needs[index].fetch_or(mask, Ordering::Relaxed) | mask;
+            find_keys::<D>(positions, &table, keys);
+            for run in keys.chunk_by(same_block::<D>).filter(|run| run[0] != DEAD) {
+                let local = |key: u32| key as usize % block_cells(D);
+                let mask = run.iter().fold(0, |mask, &key| mask | surroundings[local(key)]);
+                let need = &needs[run[0] as usize / block_cells(D)];
+                if mask & !need.load(Ordering::Relaxed) != 0 {
+                    need.fetch_or(mask, Ordering::Relaxed);
                 }
             }
         });
@@ -212,14 +208,18 @@ impl<const D: usize> Sorter<D> {
         let chunk = particles.div_ceil(CHUNKS).max(1);
         let keys: &[u32] = &bytemuck::cast_slice(&self.spare)[..particles];
         let rank = &self.rank;
-        // A dead particle's key lies past the table.
-        let rank_of =
-            |key: u32| rank.get(key as usize / block_cells(D)).copied().filter(|&rank| rank != u32::MAX);
+        // The rank of the block that a run of keys lies in, if these are not of dead particles.
+        let rank_of = |run: &[u32]| {
+            let rank = rank.get(run[0] as usize / block_cells(D)).copied();
+            rank.filter(|&rank| rank != u32::MAX).map(|rank| rank as usize)
+        };
         self.counts.clear();
         self.counts.resize(CHUNKS * ranks.max(1), 0);
         self.counts.par_chunks_mut(ranks.max(1)).zip(keys.par_chunks(chunk)).for_each(|(counts, keys)| {
-            for rank in keys.iter().filter_map(|&key| rank_of(key)) {
-                counts[rank as usize] += 1;
+            for run in keys.chunk_by(same_block::<D>) {
+                if let Some(rank) = rank_of(run) {
+                    counts[rank] += run.len() as u32;
+                }
             }
         });
         let mut next = 0;
@@ -237,13 +237,17 @@ impl<const D: usize> Sorter<D> {
         self.counts.par_chunks_mut(ranks.max(1)).zip(keys.par_chunks(chunk)).enumerate().for_each(
             |(chunk_index, (places, keys))| {
                 let order = &order;
-                for (offset, &key) in keys.iter().enumerate() {
-                    if let Some(rank) = rank_of(key) {
-                        let place = &mut places[rank as usize];
+                let mut first = (chunk_index * chunk) as u32;
+                for run in keys.chunk_by(same_block::<D>) {
+                    let count = run.len() as u32;
+                    if let Some(rank) = rank_of(run) {
+                        let place = places[rank];
+                        places[rank] += count;
                         // SAFETY: counting gave every living particle a place of its own below `living`.
-                        unsafe { *order.0.add(*place as usize) = (chunk_index * chunk + offset) as u32 };
-                        *place += 1;
+                        let order = unsafe { order.range(place as usize..(place + count) as usize) };
+                        order.iter_mut().zip(first..).for_each(|(order, index)| *order = index);
                     }
+                    first += count;
                 }
             },
         );
@@ -252,34 +256,34 @@ impl<const D: usize> Sorter<D> {
 
     /// Sorts each block's share of `order` by cell, stably.
     fn order_by_cell(&mut self, blocks: &Blocks<D>, particles: usize) {
-        // The spare array holds the keys; behind them it has room for the sorted order.
+        // The spare array holds the keys; behind them it has room for the order as it was.
         let spare: &mut [u32] = bytemuck::cast_slice_mut(&mut self.spare);
-        let (keys, sorted) = spare.split_at_mut(particles);
-        let sorted = &mut sorted[..self.order.len()];
-        let (keys, out) = (&*keys, SharedOut(sorted.as_mut_ptr()));
-        let (order, block) = (&self.order, &self.ranges.block);
+        let (keys, before) = spare.split_at_mut(particles);
+        let (keys, before) = (&*keys, SharedOut(before[..self.order.len()].as_mut_ptr()));
+        let (order, block) = (SharedOut(self.order.as_mut_ptr()), &self.ranges.block);
         crate::grid::for_each_block(blocks.slots(), self.ranges.start.parts(), |slot, start| {
-            let out = &out;
+            let (order, before) = (&order, &before);
             let [first, end] = block[slot];
-            let indices = &order[first as usize..end as usize];
+            let range = first as usize..end as usize;
+            // SAFETY: blocks have disjoint ranges, below the number of particles.
+            let (order, before) = unsafe { (order.range(range.clone()), before.range(range)) };
+            before.copy_from_slice(order);
             let local = |index: u32| keys[index as usize] as usize % block_cells(D);
             start.fill(0);
-            indices.iter().for_each(|&index| start[local(index)] += 1);
+            before.iter().for_each(|&index| start[local(index)] += 1);
             let mut next = first;
             for count in start.iter_mut() {
                 (*count, next) = (next, next + *count);
             }
-            for &index in indices {
+            for &index in &*before {
                 let place = &mut start[local(index)];
-                // SAFETY: places are distinct and inside this block's own range.
-                unsafe { *out.0.add(*place as usize) = index };
+                order[(*place - first) as usize] = index;
                 *place += 1;
             }
             // Each start has moved to its cell's end, which is the next cell's start.
             start.copy_within(..start.len() - 1, 1);
             start[0] = first;
         });
-        copy(sorted, &mut self.order);
     }
 
     /// Moves every array into the new order, one at a time through the spare one.
@@ -349,9 +353,55 @@ fn surroundings<const D: usize>(local: [usize; D]) -> u32 {
     mask
 }
 
-/// Rounds down; a library call for this would take longer than the rest of the key.
+/// Whether two particles lie in one block, by their keys.
+fn same_block<const D: usize>(one: &u32, other: &u32) -> bool {
+    *one as usize / block_cells(D) == *other as usize / block_cells(D)
+}
+
+/// Finds the keys of particles: the block's place in a table of so many blocks along each axis, and the cell in it.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+avx2+fma", "x86_64+avx2+fma"))]
+fn find_keys<const D: usize>(positions: &[[f32; D]], table: &[usize; D], keys: &mut [u32]) {
+    let (groups, rest) = positions.as_chunks::<LANES>();
+    let (key_groups, key_rest) = keys.as_chunks_mut::<LANES>();
+    for (positions, keys) in groups.iter().zip(key_groups) {
+        *keys = keys_of(positions, table);
+    }
+    let mut last = [[f32::NAN; D]; LANES];
+    last[..rest.len()].copy_from_slice(rest);
+    key_rest.copy_from_slice(&keys_of(&last, table)[..rest.len()]);
+}
+
+/// The keys of several particles, side by side.
 #[inline(always)]
-fn floor(x: f32) -> i32 {
-    let toward_zero = x as i32;
-    toward_zero - (x < toward_zero as f32) as i32
+fn keys_of<const D: usize>(positions: &[[f32; D]; LANES], table: &[usize; D]) -> [u32; LANES] {
+    let mut apart = [[0.0; LANES]; D];
+    for lane in 0..LANES {
+        for axis in 0..D {
+            apart[axis][lane] = positions[lane][axis];
+        }
+    }
+    let (mut keys, mut outside) = ([0u32; LANES], [0u32; LANES]);
+    let (mut width, mut stride) = (1, block_cells(D) as u32);
+    for axis in 0..D {
+        let size = table[axis] as u32;
+        for lane in 0..LANES {
+            // What is no number, as with dead particles, goes far away as well. One comparison at a time.
+            let x = if apart[axis][lane] > -FAR { apart[axis][lane] } else { -FAR };
+            let x = if x < FAR { x } else { FAR };
+            // SAFETY: a number between two that an `i32` can hold. The conversion that is always safe takes longer than all
+            // the rest, and so does rounding down by a library call.
+            let toward_zero: i32 = unsafe { x.to_int_unchecked() };
+            let cell = toward_zero + PAD - i32::from(x < toward_zero as f32);
+            // The table has one more block at either side. What lies below it wraps around to large numbers.
+            let coordinate = ((cell >> SIDE.trailing_zeros()) + 1) as u32;
+            outside[lane] |= u32::from(coordinate >= size);
+            let (block, local) = (coordinate.wrapping_mul(stride), (cell as u32 % SIDE as u32) * width);
+            keys[lane] = keys[lane].wrapping_add(block).wrapping_add(local);
+        }
+        (width, stride) = (width * SIDE as u32, stride.wrapping_mul(size));
+    }
+    for lane in 0..LANES {
+        keys[lane] = if outside[lane] == 0 { keys[lane] } else { DEAD };
+    }
+    keys
 }
