@@ -228,12 +228,12 @@ fn substep<const D: usize>(
 }
 
 fn sum_up(variant: &'static str, reports: &[FrameReport]) -> Measured {
-    let per_substep = |report: &FrameReport, stages: &[&str]| {
-        let sum: f64 = stages.iter().filter_map(|stage| report.seconds.get(stage)).sum();
-        sum / report.substeps.max(1) as f64
-    };
-    let median = |stages: &[&str]| {
-        let mut found: Vec<f64> = reports.iter().map(|report| per_substep(report, stages)).collect();
+    let median = |is_meant: &dyn Fn(&str) -> bool| {
+        let per_substep = |report: &FrameReport| {
+            let stages = report.seconds.iter().filter(|(stage, _)| is_meant(stage));
+            stages.map(|(_, seconds)| seconds).sum::<f64>() / report.substeps.max(1) as f64
+        };
+        let mut found: Vec<f64> = reports.iter().map(per_substep).collect();
         found.sort_by(f64::total_cmp);
         found.get(found.len() / 2).copied().unwrap_or(f64::NAN)
     };
@@ -244,9 +244,10 @@ fn sum_up(variant: &'static str, reports: &[FrameReport]) -> Measured {
         tiles: reports.last().map_or(0, |report| report.tiles.count),
         iterations: solves().map(|solve| solve.iterations).max().unwrap_or(0),
         converged: solves().all(|solve| solve.converged),
-        projection: median(&["tiles", "assemble", "solve"]),
-        solve: median(&["solve"]),
-        total: median(&["total"]),
+        projection: median(&|stage| ["tiles", "assemble", "solve"].contains(&stage)),
+        solve: median(&|stage| stage == "solve"),
+        // The frame's total has its statistics as well.
+        total: median(&|stage| stage != "total"),
     }
 }
 

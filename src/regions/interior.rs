@@ -1,19 +1,18 @@
 //! Where tiles of liquid leave nothing to interpolate: cells deep enough inside of one, and the field that moves them.
 
-use rayon::prelude::*;
-
 use crate::grid::masks::{self, Bits};
-use crate::grid::{Blocks, CellSet, Field};
+use crate::grid::{Blocks, CellSet, Field, SIDE};
 use crate::linear::Moments;
+use crate::math::Side;
 
-use super::motion::{corner_of, greatest_difference};
+use super::motion::{corner_of, faces_that_move_so};
 use super::tiling::{Tile, Tiling};
 
 /// Which cells of each block lie inside a tile with all the cells around them.
 #[derive(Clone, Debug)]
 pub(super) struct Interior {
     cells: CellSet,
-    /// By slot: the tile that most of them belong to, and which of all pieces its own are; `NONE` if there is none.
+    /// By slot: the tile that has most cells there, and which of all pieces these are; `NONE` if there is none.
     owner: Field<[u32; 2]>,
 }
 
@@ -36,48 +35,78 @@ impl<const D: usize> Tiling<D> {
         owner.as_mut_slice().fill(NONE);
         for (index, tile) in tiles.iter().enumerate().take(*of_liquid) {
             for piece in tile.pieces.clone() {
-                let slot = pieces[piece].slot as usize;
-                let count = |piece: usize| masks::count(&masks::and(cells.bits(slot), &pieces[piece].bits));
-                let before = if owner[slot] == NONE { 0 } else { count(owner[slot][1] as usize) };
-                if count(piece) > before {
-                    owner[slot] = [index as u32, piece as u32];
+                let owner = &mut owner[pieces[piece].slot as usize];
+                let count = |piece: usize| masks::count(&pieces[piece].bits);
+                if *owner == NONE || count(piece) > count(owner[1] as usize) {
+                    *owner = [index as u32, piece as u32];
                 }
             }
         }
     }
 
-    /// Cells of a block that lie inside a tile of liquid with all the cells around them, as found last: its place in the list, and
-    /// the cells. Where there are several, one of those that have most of them.
+    /// Cells of a block that lie inside a tile of liquid with all the cells around them, as found last: its place in the
+    /// list, and the cells. Of several tiles it is the one that has most cells of the block.
     pub fn interior(&self, slot: usize) -> Option<(usize, Bits)> {
-        let &[tile, piece] = self.interior.owner.as_slice().get(slot).filter(|&&owner| owner != NONE)?;
-        let own = &self.pieces[piece as usize].bits;
-        Some((tile as usize, masks::and(self.interior.cells.bits(slot), own)))
+        let [tile, piece] = self.owner(slot)?;
+        Some((tile, masks::and(self.interior.cells.bits(slot), &self.pieces[piece].bits)))
     }
 
-    /// For every tile of liquid, the affine field that `velocity` is on all its faces, if it is one to within `tolerance` m/s.
-    pub fn fields_of(
+    /// The tile that has most cells of a block, and which of all pieces these are.
+    fn owner(&self, slot: usize) -> Option<[usize; 2]> {
+        let owner = self.interior.owner.as_slice().get(slot)?;
+        (*owner != NONE).then(|| owner.map(|index| index as usize))
+    }
+
+    /// The fields that tiles will have after `share` of the change since the step before. Those that were not there then
+    /// stay as they are.
+    pub fn fields_ahead(&self, share: f64) -> Vec<Moments> {
+        let ahead = |tile: &Tile<D>| {
+            let mut field = tile.field;
+            if let Some(before) = self.before.get(&tile.id) {
+                let numbers = field.iter_mut().flatten().zip(before.iter().flatten());
+                numbers.for_each(|(own, before)| *own += share * (*own - before));
+            }
+            field
+        };
+        self.tiles.iter().map(ahead).collect()
+    }
+
+    /// Finds the cells around which `velocity` is as `fields` say for their tiles, to within `tolerance` m/s: on all faces of
+    /// the cells, and of those around them. Only in blocks that a tile has most cells of, as found last.
+    pub fn find_even(
         &self,
         blocks: &Blocks<D>,
         velocity: &[Field<f32>; D],
+        fields: &[Option<Moments>],
         tolerance: f64,
-    ) -> Vec<Option<Moments>> {
-        let tiles = self.tiles[..self.of_liquid].par_iter();
-        let fields = tiles.zip(&self.bodies[..self.of_liquid]).map(|(tile, body)| {
-            let field = self.closest(blocks, tile, body, velocity);
-            let is_near = (0..D).all(|axis| {
-                let (field, velocity) = (&field[axis], &velocity[axis]);
-                self.pieces[tile.pieces.clone()].iter().all(|piece| {
-                    let corner = corner_of(blocks, tile, piece, axis);
-                    let values = velocity.block(piece.slot as usize);
-                    greatest_difference::<D>(field, values, &piece.bits, corner) <= tolerance
-                }) && body.across(axis, &self.patches).iter().filter(|patch| !patch.ahead).all(|patch| {
-                    let values = velocity.block(patch.slot as usize);
-                    greatest_difference::<D>(field, values, &patch.cells, patch.corner()) <= tolerance
-                })
-            });
-            is_near.then_some(field)
+        cells: &mut CellSet,
+    ) {
+        cells.fill(blocks, |slot| {
+            let Some([tile, piece]) = self.owner(slot) else { return masks::NONE };
+            let Some(field) = &fields[tile] else { return masks::NONE };
+            let mut cells = self.pieces[piece].bits;
+            for axis in 0..D {
+                let mut corner = corner_of(blocks, &self.tiles[tile], &self.pieces[piece], axis);
+                let near = |slot: usize, faces: &Bits, corner: [f64; 3]| {
+                    let values = velocity[axis].block(slot);
+                    faces_that_move_so::<D>(&field[axis], values, faces, corner, tolerance)
+                };
+                let low = near(slot, &masks::all(D), corner);
+                // Faces on the high side of the last cells are those of the next block's first ones.
+                let first = masks::beside::<D>(&masks::NONE, axis, false, &masks::all(D));
+                corner[axis] += SIDE as f64;
+                let beyond = near(blocks.beside(slot, axis, Side::High) as usize, &first, corner);
+                let high = masks::beside::<D>(&low, axis, true, &beyond);
+                cells = masks::and(&cells, &masks::and(&low, &high));
+            }
+            cells
         });
-        fields.collect()
+        cells.shrink(blocks, 1);
+    }
+
+    /// The tile whose cells [`Self::find_even`] finds in a block.
+    pub fn tile_in(&self, slot: usize) -> Option<usize> {
+        self.owner(slot).map(|[tile, _]| tile)
     }
 }
 

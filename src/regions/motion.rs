@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, Field, SIDE, Scatter, block_cells};
-use crate::linear::{Body, Moments};
+use crate::linear::Moments;
 use crate::math::unflatten;
 
 use super::contacts::Contact;
@@ -17,36 +17,26 @@ impl<const D: usize> Tiling<D> {
     /// Interior faces count as much as those at its surface: so fitting and solving are together one projection.
     /// Afterwards [`Self::each_row_beside`] tells what flows through the surfaces.
     pub fn fit(&mut self, blocks: &Blocks<D>, velocity: &[Field<f32>; D]) {
-        let fields = self.tiles.par_iter().zip(&self.bodies);
-        let fields: Vec<_> = fields.map(|(tile, body)| self.closest(blocks, tile, body, velocity)).collect();
-        self.tiles.iter_mut().zip(fields).for_each(|(tile, field)| tile.field = field);
+        let (pieces, bodies, patches) = (&self.pieces, &self.bodies, &self.patches);
+        self.tiles.par_iter_mut().zip(bodies).for_each(|(tile, body)| {
+            let mut sums = [[0.0; 4]; 3];
+            for axis in 0..D {
+                let mut add = |slot: u32, faces: &Bits, corner: [f64; 3]| {
+                    let own = add_velocities(velocity[axis].block(slot as usize), faces);
+                    add_moments::<D>(&own, corner, 1.0, &mut sums[axis]);
+                };
+                for piece in &pieces[tile.pieces.clone()] {
+                    add(piece.slot, &piece.bits, corner_of(blocks, tile, piece, axis));
+                }
+                // Low faces of the tile's cells were counted with their cells; high ones belong to the cell beyond.
+                for patch in body.across(axis, patches).iter().filter(|patch| !patch.ahead) {
+                    add(patch.slot, &patch.cells, patch.corner());
+                }
+            }
+            // The response is one to forces, the sums are of velocities.
+            tile.field = body.response.apply::<D>(&sums).map(|row| row.map(|value| value * tile.density));
+        });
         self.contacts.find::<D>(&self.bodies, &self.patches, blocks.slot_count());
-    }
-
-    /// The field of a tile that is closest to velocities.
-    pub(super) fn closest(
-        &self,
-        blocks: &Blocks<D>,
-        tile: &Tile<D>,
-        body: &Body,
-        velocity: &[Field<f32>; D],
-    ) -> Moments {
-        let mut sums = [[0.0; 4]; 3];
-        for axis in 0..D {
-            let mut add = |slot: u32, faces: &Bits, corner: [f64; 3]| {
-                let own = add_velocities(velocity[axis].block(slot as usize), faces);
-                add_moments::<D>(&own, corner, 1.0, &mut sums[axis]);
-            };
-            for piece in &self.pieces[tile.pieces.clone()] {
-                add(piece.slot, &piece.bits, corner_of(blocks, tile, piece, axis));
-            }
-            // Low faces of the tile's cells were counted with their cells; high ones belong to the cell beyond.
-            for patch in body.across(axis, &self.patches).iter().filter(|patch| !patch.ahead) {
-                add(patch.slot, &patch.cells, patch.corner());
-            }
-        }
-        // The response is one to forces, the sums are of velocities.
-        body.response.apply::<D>(&sums).map(|row| row.map(|value| value * tile.density))
     }
 
     /// Calls `each` for the faces between tiles and the cells of a block, row by row.
@@ -257,6 +247,7 @@ add_rows!(add_pressures, f64);
 
 /// A component of a tile's velocity on a row of faces, in a block whose first one is at `corner`. What it is at a face does
 /// not depend on the block that the face is counted from, to the last bit.
+#[inline(always)]
 fn values_in_row<const D: usize>(field: &[f64; 4], corner: [f64; 3], row: usize) -> [f64; SIDE] {
     let at = unflatten::<D>(row * SIDE, SIDE);
     let aside = (1..D).map(|k| field[k + 1] * (corner[k] + at[k] as f64)).sum::<f64>();
@@ -264,23 +255,26 @@ fn values_in_row<const D: usize>(field: &[f64; 4], corner: [f64; 3], row: usize)
     std::array::from_fn(|x| start + field[1] * (corner[0] + x as f64))
 }
 
-/// How far at most values on some faces of a block, whose first one is at `corner`, are from a component of a tile's velocity.
-pub(super) fn greatest_difference<const D: usize>(
+/// Those of some faces of a block, whose first one is at `corner`, on which values are no further than `tolerance` from a
+/// component of a tile's velocity.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+pub(super) fn faces_that_move_so<const D: usize>(
     field: &[f64; 4],
     values: &[f32],
     faces: &Bits,
     corner: [f64; 3],
-) -> f64 {
-    let mut most = 0.0;
+    tolerance: f64,
+) -> Bits {
+    let (mut found, rows) = (masks::NONE, values.as_chunks::<SIDE>().0);
     for (row, bits) in rows_of::<D>(faces) {
-        let (own, values) = (values_in_row::<D>(field, corner, row), &values[row * SIDE..][..SIDE]);
+        let (own, values) = (values_in_row::<D>(field, corner, row), &rows[row]);
+        let mut near = 0u8;
         for x in 0..SIDE {
-            let difference = (own[x] - f64::from(values[x])).abs();
-            let counts = bits >> x & 1 == 1 && difference > most;
-            most = if counts { difference } else { most };
+            near |= u8::from((own[x] - f64::from(values[x])).abs() <= tolerance) << x;
         }
+        found[row / SIDE] |= u64::from(near & bits) << (SIDE * (row % SIDE));
     }
-    most
+    found
 }
 
 /// Writes a component of a tile's velocity to some faces of a block whose first one is at `corner`.

@@ -82,6 +82,8 @@ pub struct Tiling<const D: usize> {
     pub tiles: Vec<Tile<D>>,
     /// How many are of liquid.
     pub(super) of_liquid: usize,
+    /// The fields of the step before, by id.
+    pub(super) before: HashMap<u64, Moments>,
     bands: Bands,
     pub(super) inside: Field<Bits>,
     pub(super) interior: Interior,
@@ -102,6 +104,7 @@ impl<const D: usize> Tiling<D> {
         Tiling {
             tiles: Vec::new(),
             of_liquid: 0,
+            before: HashMap::new(),
             bands: Bands::default(),
             inside: Field::new(1, masks::NONE),
             interior: Interior::new(),
@@ -113,9 +116,10 @@ impl<const D: usize> Tiling<D> {
         }
     }
 
-    /// No tiles on these blocks so far.
+    /// No tiles on these blocks so far. How those before moved is kept.
     pub fn clear(&mut self, blocks: &Blocks<D>) {
-        self.tiles.clear();
+        self.before.clear();
+        self.before.extend(self.tiles.drain(..).map(|tile| (tile.id, tile.field)));
         self.of_liquid = 0;
         self.pieces.clear();
         self.bodies.clear();

@@ -1,7 +1,7 @@
 //! State and scratch memory of a simulation.
 
 use crate::geometry::{Boundary, Walls};
-use crate::grid::{Blocks, Field, Slots, block_cells};
+use crate::grid::{Blocks, CellSet, Field, Slots, block_cells};
 use crate::liquid::{
     ExtrapolateScratch, FaceMask, Gas, Hollow, HollowScratch, Particles, Sorter, SurfaceScratch,
 };
@@ -65,6 +65,8 @@ pub struct Scratch<const D: usize> {
     pub known: FaceMask,
     /// Where liquid without particles went, and with what velocity.
     pub hollow: HollowScratch<D>,
+    /// Cells that move as one affine field.
+    pub even: CellSet,
     /// Memory of the extrapolation.
     pub extrapolate: ExtrapolateScratch,
     /// Something small per block.
@@ -112,6 +114,7 @@ impl<const D: usize> Scratch<D> {
             valid: std::array::from_fn(|_| FaceMask::new(D)),
             known: FaceMask::new(D),
             hollow: HollowScratch::new(),
+            even: CellSet::new(),
             extrapolate: ExtrapolateScratch::new(D),
             flags: Field::new(1, 0),
             slots: Slots::default(),
@@ -132,6 +135,7 @@ impl<const D: usize> Scratch<D> {
             + self.valid.iter().map(|mask| mask.bits.bytes()).sum::<usize>()
             + self.known.bits.bytes()
             + self.hollow.bytes()
+            + self.even.bytes()
             + self.extrapolate.bytes()
             + self.flags.bytes()
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::geometry::{Shape, label_cells};
 use crate::grid::masks::Bits;
-use crate::grid::{Blocks, Field, SIDE, Slots, for_each_block, sum_over_blocks};
+use crate::grid::{Blocks, CellSet, Field, SIDE, Slots, for_each_block, sum_over_blocks};
 use crate::linear::{Moments, PreconditionerKind, SolverParams};
 use crate::liquid::{self, Bounds, Even, FaceMask, Layout, Reseeded};
 use crate::math::{Real, Vector};
@@ -128,7 +128,7 @@ fn advect<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut S
     let room = liquid::MARGIN_CELLS as Real * blocks.grid().dx / dt - state.max_component;
     let most = (params.gravity * dt).min(room).max(0.0);
     liquid::look_ahead(blocks, velocity, earlier, share as f32, most as f32);
-    let even = even_in_middle(blocks, projection, earlier, dt);
+    let even = even_in_middle(blocks, projection, earlier, share, dt, &mut scratch.even);
     liquid::advect(particles, &sorter.ranges, blocks, earlier, dt, even);
     liquid::advect_born(particles, hollow, blocks, earlier, dt);
     scratch.hollow.carry(hollow, blocks, velocity, earlier, dt);
@@ -137,24 +137,33 @@ fn advect<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut S
     state.time += dt;
 }
 
-/// Says where in a block the velocity of a substep's middle is an affine field: inside of tiles that were there in the substep
-/// before as well, as long as particles do not go too far.
-fn even_in_middle<const D: usize>(
-    blocks: &Blocks<D>,
-    projection: &Projection<D>,
+/// Says where in a block the velocity of a substep's middle, `share` of the last change ahead, is an affine field: inside of
+/// tiles that were there in the substep before as well, as long as particles do not go too far.
+fn even_in_middle<'a, const D: usize>(
+    blocks: &'a Blocks<D>,
+    projection: &'a Projection<D>,
     middle: &[Field<f32>; D],
+    share: Real,
     dt: Real,
-) -> impl Fn(usize) -> Option<Even<D>> {
+    cells: &'a mut CellSet,
+) -> impl Fn(usize) -> Option<Even<D>> + use<'a, D> {
     // Particles look no further than three quarters of their way; and the ends of their ways are not known any better than
     // to that share of a cell.
     let cell_speed = blocks.grid().dx / dt;
     let (fastest, tolerance) = (liquid::EVEN_REACH / 0.75 * cell_speed, 1e-5 * cell_speed);
-    let tiling = projection.tiling.as_ref();
-    let fields = tiling.map_or(Vec::new(), |tiling| tiling.fields_of(blocks, middle, tolerance));
+    let tiling = projection.tiling.as_deref();
+    let mut fields = Vec::new();
+    if let Some(tiling) = tiling {
+        let ahead = tiling.fields_ahead(share).into_iter().zip(&tiling.tiles);
+        fields.extend(ahead.map(|(field, tile)| (tile.fastest(&field) <= fastest).then_some(field)));
+        tiling.find_even(blocks, middle, &fields, tolerance, cells);
+    }
+    let cells = &*cells;
     move |slot| {
-        let (tile, cells) = tiling?.interior(slot)?;
-        let (tile, field) = (&tiling?.tiles[tile], fields[tile].as_ref()?);
-        (tile.fastest(field) <= fastest).then(|| even(blocks, slot, tile, field, cells))
+        let (tiling, cells) = (tiling?, *cells.bits(slot));
+        let tile = tiling.tile_in(slot)?;
+        let field = fields[tile].as_ref()?;
+        Some(even(blocks, slot, &tiling.tiles[tile], field, cells))
     }
 }
 

@@ -1,9 +1,12 @@
 //! Deep inside of tiles, where nothing needs to be interpolated.
 
-use glug::grid::{block_cells, masks};
+use glug::grid::{CellSet, Field, block_cells, masks};
+use glug::linear::Moments;
 use glug::math::{power, unflatten};
+use glug::regions::Ground;
 
 use super::dense::{rules, tiles_of, wavy_tank};
+use crate::tank::{Tank, noise};
 
 /// Interiors are the cells with none but cells of the same tile around them; in blocks that several tiles share, those of one
 /// tile.
@@ -46,58 +49,112 @@ fn interiors_lie_inside_3d() {
     interiors_lie_inside::<3>(40, 16, 1);
 }
 
-/// A velocity is known to be affine on the tiles where it is, with the right field, and on no others.
+/// Where a velocity is that of the tiles is known cell by cell: in all inner cells if it is, and nowhere near a face that
+/// moves otherwise.
 fn affine_velocities_are_known<const D: usize>(side: usize) {
     let mut tank = wavy_tank::<D>(side, &rules(16, 2), 3);
     assert!(tank.project().info.converged);
-    let tiling = tank.projection.tiling.take().expect("laid out");
-    let fields = tiling.fields_of(&tank.blocks, &tank.velocity, 1e-6);
-    for (tile, field) in tiling.tiles.iter().zip(&fields) {
-        let field = field.expect("tiles move as tiles");
-        for axis in 0..D {
-            let (own, found) = (&tile.field[axis], &field[axis]);
-            assert!((0..=D).all(|k| (own[k] - found[k]).abs() < 1e-6), "{D}D: {own:?} and {found:?}");
-        }
-        let speeds = |cell: [i32; D]| tile.field_from(&field, cell).0;
-        let corners = (0..power(2, D)).map(|flat| unflatten::<D>(flat, 2));
-        let corners = corners.map(|at| std::array::from_fn(|k| [tile.low[k], tile.high[k]][at[k]]));
-        let fastest = corners.flat_map(speeds).fold(0.0, |most: f64, speed| most.max(speed.abs()));
-        let told = tile.fastest(&field);
-        assert!((told - fastest).abs() < 1e-12 + 1e-9 * fastest, "{D}D: {told} and {fastest}");
+    let mut tiling = tank.projection.tiling.take().expect("laid out");
+    tiling.find_interior(&tank.blocks);
+    let fields: Vec<_> = tiling.tiles.iter().map(|tile| Some(tile.field)).collect();
+    let even_in = |velocity: &[Field<f32>; D], fields: &[Option<Moments>]| {
+        let mut cells = CellSet::new();
+        tiling.find_even(&tank.blocks, velocity, fields, 1e-6, &mut cells);
+        cells
+    };
+    let all = even_in(&tank.velocity, &fields);
+    for &slot in tank.blocks.slots().as_slice() {
+        let expected = tiling.interior(slot as usize).map_or(masks::NONE, |(_, cells)| cells);
+        assert_eq!(*all.bits(slot as usize), expected, "{D}D: block {slot}");
     }
-    // One face of one tile at a time, by a little more than is allowed: at its low end, and at its high end.
-    let (last, tile) = (tiling.tiles.len() - 1, tiling.tiles.last().expect("there are tiles"));
+    let inner: Vec<_> = tank.cells().into_iter().filter(|(_, index)| is_in::<D>(&all, *index)).collect();
+    assert!(inner.len() > 50, "{D}D: {} cells", inner.len());
     for axis in 0..D {
-        let of = tiles_of_faces(&tank, &tiling, last, axis);
-        assert!(of.len() > tile.cells, "{D}D: {} faces", of.len());
-        for &index in [of.first(), of.last()].into_iter().flatten() {
-            let before = tank.velocity[axis][index];
-            tank.velocity[axis][index] += 2e-3;
-            let fields = tiling.fields_of(&tank.blocks, &tank.velocity, 1e-3);
-            assert!(fields[last].is_none() && fields[0].is_some(), "{D}D: axis {axis}, face {index}");
-            tank.velocity[axis][index] = before;
+        for &(cell, index) in [inner.first(), inner.get(inner.len() / 2), inner.last()].into_iter().flatten()
+        {
+            let mut velocity = tank.velocity.clone();
+            velocity[axis][index] += 1e-4;
+            let rest = even_in(&velocity, &fields);
+            // Its low face moves otherwise: that concerns the cells on both sides of it, and all around these.
+            let is_near = |other: [i32; D]| {
+                (0..D).all(|k| (-1 - i32::from(k == axis)..=1).contains(&(other[k] - cell[k])))
+            };
+            for &(other, index) in &inner {
+                assert_eq!(
+                    is_in::<D>(&rest, index),
+                    !is_near(other),
+                    "{D}D: {other:?} and face {axis} of {cell:?}"
+                );
+            }
         }
     }
+    let mut some = fields.clone();
+    some[0] = None;
+    let rest = even_in(&tank.velocity, &some);
+    assert!(!rest.is_empty() && rest.len() < all.len(), "{D}D: a tile that does not count");
 }
 
-/// Places of the faces across an axis of a tile's cells.
-fn tiles_of_faces<const D: usize>(
-    tank: &crate::tank::Tank<D>,
-    tiling: &glug::regions::Tiling<D>,
-    tile: usize,
-    axis: usize,
-) -> Vec<usize> {
-    let tile = &tiling.tiles[tile];
-    let is_in = |index: usize| masks::has(tiling.inside(index / block_cells(D)), index % block_cells(D));
-    let in_box = |cell: [i32; D]| (0..D).all(|k| (tile.low[k]..tile.high[k]).contains(&cell[k]));
-    let own = |cell: [i32; D]| in_box(cell) && is_in(tank.index(cell));
-    let faces = tank.faces().into_iter().filter(|face| face.axis == axis);
-    let touching = faces.filter(|face| {
-        let mut below = face.cell;
-        below[axis] -= 1;
-        own(face.cell) || own(below)
-    });
-    touching.map(|face| face.index).collect()
+fn is_in<const D: usize>(cells: &CellSet, index: usize) -> bool {
+    masks::has(cells.bits(index / block_cells(D)), index % block_cells(D))
+}
+
+/// What is told of a tile's field is what the field is.
+#[test]
+fn fields_look_the_same_from_everywhere() {
+    let mut tank = wavy_tank::<3>(40, &rules(16, 2), 3);
+    assert!(tank.project().info.converged);
+    let tiling = tank.projection.tiling.as_ref().expect("laid out");
+    for tile in &tiling.tiles {
+        let (velocity, slope) = tile.field_from(&tile.field, tile.low);
+        let corners = (0..8).map(|flat| unflatten::<3>(flat, 2));
+        let speeds = corners.flat_map(|at| {
+            let corner = std::array::from_fn(|k| [tile.low[k], tile.high[k]][at[k]]);
+            let found = tile.field_from(&tile.field, corner).0;
+            for axis in 0..3 {
+                let way = |k: usize| f64::from(corner[k] - tile.low[k]);
+                let expected = velocity[axis] + (0..3).map(|k| slope[axis][k] * way(k)).sum::<f64>();
+                assert!((found[axis] - expected).abs() < 1e-12, "{} and {expected}", found[axis]);
+            }
+            found
+        });
+        let fastest = speeds.fold(0.0, |most: f64, speed| most.max(speed.abs()));
+        assert!((tile.fastest(&tile.field) - fastest).abs() < 1e-12, "{fastest}");
+    }
+    // Nothing was there before: nothing changes.
+    assert!(tiling.fields_ahead(0.5).iter().zip(&tiling.tiles).all(|(field, tile)| *field == tile.field));
+}
+
+/// What comes is what was and half of the change once more.
+#[test]
+fn fields_go_on_as_they_changed() {
+    let mut tank = wavy_tank::<2>(64, &rules(16, 2), 3);
+    let mut before = Vec::new();
+    for seed in 0..2 {
+        tank.set_velocity(|x, axis| noise(x, axis) * f64::from(1 + seed));
+        lay_again(&mut tank);
+        let tiling = tank.projection.tiling.as_mut().expect("laid out");
+        tiling.fit(&tank.blocks, &tank.velocity);
+        let now: Vec<_> = tiling.tiles.iter().map(|tile| tile.field).collect();
+        for (tile, ahead) in tiling.fields_ahead(0.5).iter().enumerate() {
+            // They were laid out before, at rest.
+            let was: Moments = before.get(tile).copied().unwrap_or_default();
+            for (k, &found) in ahead.iter().flatten().enumerate() {
+                let (now, was) = (now[tile].as_flattened()[k], was.as_flattened()[k]);
+                assert!((found - 1.5 * now + 0.5 * was).abs() < 1e-12, "{found} from {was} and {now}");
+            }
+        }
+        before = now;
+    }
+    assert!(before.len() > 3);
+}
+
+/// Lays the same tiles as in the step before.
+fn lay_again(tank: &mut Tank<2>) {
+    let mut tiling = tank.projection.tiling.take().expect("laid out");
+    let ground = Ground { blocks: &tank.blocks, boundary: &tank.boundary, live: &tank.projection.live };
+    tiling.clear(&tank.blocks);
+    tiling.add_liquid(&ground, &tank.projection.label, &rules(16, 2));
+    tank.projection.tiling = Some(tiling);
 }
 
 #[test]
