@@ -55,17 +55,23 @@ pub(super) trait Job {
 pub(super) fn dispatch<J: Job>(job: J) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::is_x86_feature_detected as has;
-        if has!("avx512f") && has!("avx512vl") && has!("avx512bw") && has!("avx512dq") {
+        if has_avx512() {
             // SAFETY: the processor has these instructions.
             return unsafe { run_avx512(job) };
         }
-        if has!("avx2") {
+        if std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: likewise.
             return unsafe { run_avx2(job) };
         }
     }
     job.run::<Portable>();
+}
+
+/// Whether this processor knows the instructions that the files named after AVX-512 use.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn has_avx512() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has!("avx512f") && has!("avx512vl") && has!("avx512bw") && has!("avx512dq")
 }
 
 #[cfg(target_arch = "x86_64")]

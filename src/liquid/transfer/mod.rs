@@ -3,6 +3,8 @@
 //! Both directions work block by block on a small dense box with one cell of margin, which stays in the first-level
 //! cache.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod gather;
 mod scatter;
 

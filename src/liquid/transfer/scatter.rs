@@ -3,12 +3,16 @@
 //! Blocks are visited in 2^D colours, so that no two threads ever add to the same face, and every face collects its
 //! contributions in the same order for any number of threads.
 
+use std::any::Any;
+
 use multiversion::multiversion;
 use rayon::prelude::*;
 
 use crate::grid::{Blocks, Field, SIDE, Slots, block_cells, for_each_block};
 use crate::math::{power, unflatten};
 
+#[cfg(target_arch = "x86_64")]
+use super::super::lanes::has_avx512;
 use super::super::particles::unpack;
 use super::super::{CellRanges, FaceMask, Particles};
 use super::{HALO, MOST};
@@ -67,9 +71,9 @@ pub fn particles_to_grid<const D: usize>(
 }
 
 /// What a block's particles add to the faces of the block and of the cells around it.
-struct BlockSums<const D: usize> {
-    momentum: [[f32; MOST]; D],
-    weight: [[f32; MOST]; D],
+pub(super) struct BlockSums<const D: usize> {
+    pub momentum: [[f32; MOST]; D],
+    pub weight: [[f32; MOST]; D],
 }
 
 /// Faces that the particles of one cell reach across their component's axis: three along each other axis, in 2D with
@@ -94,10 +98,32 @@ const fn taps(dimension: usize) -> [[f32; TAPS]; 2] {
     place
 }
 
+/// Adds up a block's particles in the fastest way that this processor knows.
+fn scatter_block<const D: usize>(
+    particles: &Particles<D>,
+    ranges: &CellRanges,
+    slot: usize,
+    first_cell: [i32; D],
+    sums: &mut BlockSums<D>,
+) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let this: (&dyn Any, &mut dyn Any, &dyn Any) = (particles, sums, &first_cell);
+        let solid = (this.0.downcast_ref(), this.1.downcast_mut(), this.2.downcast_ref());
+        if let (Some(particles), Some(sums), Some(&first_cell)) = solid
+            && has_avx512()
+        {
+            // SAFETY: the processor has these instructions.
+            return unsafe { super::avx512::scatter_block(particles, ranges, slot, first_cell, sums) };
+        }
+    }
+    scatter_plainly(particles, ranges, slot, first_cell, sums);
+}
+
 /// Adds up a block's particles cell by cell: all particles of a cell reach the same few faces, whose sums stay in
 /// registers meanwhile.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+avx2+fma", "x86_64+avx2+fma"))]
-fn scatter_block<const D: usize>(
+fn scatter_plainly<const D: usize>(
     particles: &Particles<D>,
     ranges: &CellRanges,
     slot: usize,
@@ -229,5 +255,64 @@ impl<const D: usize> Sums<D> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::hash_unit;
+
+    /// Random particles of a block, in the order of its cells; up to 20 in each.
+    fn block<const D: usize>(first_cell: [i32; D]) -> (Particles<D>, CellRanges) {
+        let mut particles = Particles::<D>::default();
+        let mut ranges = CellRanges { start: Field::new(block_cells(D), 0), block: vec![[0; 2]] };
+        ranges.start.resize(1);
+        let mut key = 0;
+        let mut random = || {
+            key += 1;
+            hash_unit(key)
+        };
+        for local in 0..block_cells(D) {
+            ranges.start.block_mut(0)[local] = particles.len() as u32;
+            let cell = unflatten::<D>(local, SIDE);
+            for _ in 0..(random() * 21.0) as usize {
+                let place = std::array::from_fn(|k| (first_cell[k] + cell[k] as i32) as f32 + random());
+                particles.push(place, std::array::from_fn(|_| 2.0 * random() - 1.0));
+            }
+        }
+        for row in particles.affine.iter_mut().flatten().flatten() {
+            *row = super::super::super::particles::pack(random() - 0.5);
+        }
+        ranges.block[0] = [0, particles.len() as u32];
+        (particles, ranges)
+    }
+
+    fn all_ways_give_the_same_bits<const D: usize>() {
+        let first_cell = [16; D];
+        let (particles, ranges) = block(first_cell);
+        let none = || BlockSums { momentum: [[0.0; MOST]; D], weight: [[0.0; MOST]; D] };
+        let (mut plain, mut fast) = (none(), none());
+        scatter_plainly(&particles, &ranges, 0, first_cell, &mut plain);
+        scatter_block(&particles, &ranges, 0, first_cell, &mut fast);
+        let bits = |values: &[[f32; MOST]; D]| values.map(|axis| axis.map(f32::to_bits));
+        assert!(bits(&plain.momentum) == bits(&fast.momentum), "{D}D");
+        assert!(bits(&plain.weight) == bits(&fast.weight), "{D}D");
+        // Every particle has a weight of one in all.
+        for axis in 0..D {
+            let total: f64 = fast.weight[axis].iter().map(|&weight| f64::from(weight)).sum();
+            let count = particles.len() as f64;
+            assert!(count > 100.0 && (total / count - 1.0).abs() < 1e-5, "{D}D: {total} of {count}");
+        }
+    }
+
+    #[test]
+    fn all_ways_give_the_same_bits_2d() {
+        all_ways_give_the_same_bits::<2>();
+    }
+
+    #[test]
+    fn all_ways_give_the_same_bits_3d() {
+        all_ways_give_the_same_bits::<3>();
     }
 }
