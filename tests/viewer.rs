@@ -20,8 +20,10 @@ impl Drop for Running {
 
 /// A virtual screen that picks a free number for itself.
 fn screen() -> Option<(Running, String)> {
+    // Without `-noreset` it starts anew when its last guest leaves, as the one does that only looks whether it is there, and
+    // turns away whoever comes meanwhile.
     let mut server = Command::new("Xvfb")
-        .args(["-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp"])
+        .args(["-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp", "-noreset"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
