@@ -3,6 +3,7 @@
 mod air;
 mod bubbles;
 mod clock;
+mod even;
 mod gas;
 mod params;
 mod report;

@@ -3,16 +3,16 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::geometry::{Shape, label_cells};
-use crate::grid::masks::Bits;
-use crate::grid::{Blocks, CellSet, Field, SIDE, Slots, for_each_block, sum_over_blocks};
-use crate::linear::{Moments, PreconditionerKind, SolverParams};
-use crate::liquid::{self, Bounds, Even, FaceMask, Layout, Reseeded};
+use crate::grid::{Blocks, Field, SIDE, Slots, for_each_block, sum_over_blocks};
+use crate::linear::{PreconditionerKind, SolverParams};
+use crate::liquid::{self, Bounds, FaceMask, Layout, Reseeded};
 use crate::math::{Real, Vector};
-use crate::pressure::{self, Problem, Projection, Solved};
-use crate::regions::{Division, Ground, Tile, TileRules, TileSize};
+use crate::pressure::{self, Problem, Solved};
+use crate::regions::{Division, Ground, TileRules, TileSize};
 
 use super::air::Surroundings;
 use super::clock::{StageClock, StageTimes};
+use super::even::{even_in_middle, even_in_tiles};
 use super::gas::advect_gas;
 use super::{AirSource, Drain, Model, Params, Preconditioner, Scratch, SimError, Source, State};
 
@@ -135,61 +135,6 @@ fn advect<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut S
     std::mem::swap(velocity, earlier);
     state.last_dt = dt;
     state.time += dt;
-}
-
-/// Says where in a block the velocity of a substep's middle, `share` of the last change ahead, is an affine field: inside of
-/// tiles that were there in the substep before as well, as long as particles do not go too far.
-fn even_in_middle<'a, const D: usize>(
-    blocks: &'a Blocks<D>,
-    projection: &'a Projection<D>,
-    middle: &[Field<f32>; D],
-    share: Real,
-    dt: Real,
-    cells: &'a mut CellSet,
-) -> impl Fn(usize) -> Option<Even<D>> + use<'a, D> {
-    // Particles look no further than three quarters of their way; and the ends of their ways are not known any better than
-    // to that share of a cell.
-    let cell_speed = blocks.grid().dx / dt;
-    let (fastest, tolerance) = (liquid::EVEN_REACH / 0.75 * cell_speed, 1e-5 * cell_speed);
-    let tiling = projection.tiling.as_deref();
-    let mut fields = Vec::new();
-    if let Some(tiling) = tiling {
-        let ahead = tiling.fields_ahead(share).into_iter().zip(&tiling.tiles);
-        fields.extend(ahead.map(|(field, tile)| (tile.fastest(&field) <= fastest).then_some(field)));
-        tiling.find_even(blocks, middle, &fields, tolerance, cells);
-    }
-    let cells = &*cells;
-    move |slot| {
-        let (tiling, cells) = (tiling?, *cells.bits(slot));
-        let tile = tiling.tile_in(slot)?;
-        let field = fields[tile].as_ref()?;
-        Some(even(blocks, slot, &tiling.tiles[tile], field, cells))
-    }
-}
-
-/// Says where in a block the velocity of tiles is affine.
-fn even_in_tiles<const D: usize>(
-    blocks: &Blocks<D>,
-    projection: &Projection<D>,
-) -> impl Fn(usize) -> Option<Even<D>> {
-    let tiling = projection.tiling.as_ref();
-    move |slot| {
-        let (tile, cells) = tiling?.interior(slot)?;
-        let tile = &tiling?.tiles[tile];
-        Some(even(blocks, slot, tile, &tile.field, cells))
-    }
-}
-
-/// The field of a tile in some cells of a block.
-fn even<const D: usize>(
-    blocks: &Blocks<D>,
-    slot: usize,
-    tile: &Tile<D>,
-    field: &Moments,
-    cells: Bits,
-) -> Even<D> {
-    let (velocity, slope) = tile.field_from(field, blocks.first_cell(slot));
-    Even { cells, velocity, slope }
 }
 
 fn transfer_to_grid<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<D>) {
