@@ -6,7 +6,7 @@ use crate::geometry::{Boundary, Nearness, Walls};
 use crate::grid::{Blocks, Field, Grid, Halo, halo_cells, load_halo};
 use crate::math::{Real, Vector, power};
 
-use super::even::{Even, each_stretch};
+use super::even::{Even, Follow, each_stretch};
 use super::kernel::{lane_sample, load_vectors, relative, store_vectors};
 use super::lanes::{Job, LANES, Wide, dispatch};
 use super::shared::SharedOut;
@@ -42,13 +42,18 @@ pub fn advect<const D: usize>(
     let position = SharedOut(particles.position.as_mut_ptr());
     blocks.slots().as_slice().par_iter().for_each(|&slot| {
         let (slot, position) = (slot as usize, &position);
+        if ranges.of_block(slot).is_empty() {
+            return;
+        }
         let first_cell = blocks.first_cell(slot).map(|c| c as f32);
+        let even = even(slot);
+        let drift = even.as_ref().map(|even| even.drift(cells_per_speed));
         let (mut faces, mut are_loaded) = ([0f32; 3 * MOST], false);
-        each_stretch(ranges, slot, even(slot).as_ref(), |range, even| {
+        each_stretch(ranges, slot, even.as_ref().map(|even| &even.cells), |range, is_even| {
             // SAFETY: blocks have disjoint ranges of particles.
             let position = unsafe { position.range(range) };
-            if let Some(even) = even {
-                return dispatch(even.drift(position, first_cell, cells_per_speed));
+            if let Some(drift) = drift.filter(|_| is_even) {
+                return dispatch(Follow { position, first_cell, drift });
             }
             if !std::mem::replace(&mut are_loaded, true) {
                 load_faces(blocks, velocity, slot, &mut faces);

@@ -37,14 +37,9 @@ impl<const D: usize> Even<D> {
         self.slope.map(|row| row.map(|slope| pack(share * slope as f32)))
     }
 
-    /// How particles at `position` move in a substep, by the scheme of [`super::advect`]: with `w(x) = W x + w` for the way
-    /// that a velocity would take them, its three stages add up to `(1 + W/2 + W²/6) w(x)`.
-    pub(super) fn drift<'a>(
-        &self,
-        position: &'a mut [[f32; D]],
-        first_cell: [f32; D],
-        cells_per_speed: f64,
-    ) -> Drift<'a, D> {
+    /// How particles move in a substep, by the scheme of [`super::advect`]: with `w(x) = W x + w` for the way that a velocity
+    /// would take them, its three stages add up to `(1 + W/2 + W²/6) w(x)`.
+    pub(super) fn drift(&self, cells_per_speed: f64) -> Drift<D> {
         let slope = self.slope.map(|row| row.map(|slope| slope * cells_per_speed));
         let product = |a: &[[f64; D]; D], row: usize, column: usize| -> f64 {
             (0..D).map(|k| a[row][k] * slope[k][column]).sum()
@@ -60,52 +55,56 @@ impl<const D: usize> Even<D> {
         });
         let change =
             std::array::from_fn(|row| std::array::from_fn(|column| product(&stages, row, column) as f32));
-        Drift { position, first_cell, way, change }
+        Drift { way, change }
     }
 }
 
-/// Cuts the particles of a block into stretches that lie in cells that move evenly or do not, and are whole groups of lanes
-/// long: calls `each(stretch, is_even)`. A group that lies in both kinds of cells counts as uneven.
-pub(super) fn each_stretch<const D: usize>(
+/// Cuts the particles of a block into stretches that lie in `even` cells or do not, and are whole groups of lanes long: calls
+/// `each(stretch, is_even)`. A group that lies in both kinds of cells counts as uneven.
+pub(super) fn each_stretch(
     ranges: &CellRanges,
     slot: usize,
-    even: Option<&Even<D>>,
-    mut each: impl FnMut(Range<usize>, Option<&Even<D>>),
+    even: Option<&Bits>,
+    mut each: impl FnMut(Range<usize>, bool),
 ) {
     let Range { start: first, end } = ranges.of_block(slot);
     let mut next = first;
-    if let Some(even) = even {
-        for run in masks::runs(&even.cells) {
-            let own = ranges.of_cells(slot, run.start, run.end - 1);
-            let from = first + (own.start - first).next_multiple_of(LANES);
-            let to = if own.end == end { end } else { own.end - (own.end - first) % LANES };
-            if from < to {
-                if next < from {
-                    each(next..from, None);
-                }
-                each(from..to, Some(even));
-                next = to;
+    for run in even.into_iter().flat_map(masks::runs) {
+        let own = ranges.of_cells(slot, run.start, run.end - 1);
+        let from = first + (own.start - first).next_multiple_of(LANES);
+        let to = if own.end == end { end } else { own.end - (own.end - first) % LANES };
+        if from < to {
+            if next < from {
+                each(next..from, false);
             }
+            each(from..to, true);
+            next = to;
         }
     }
     if next < end {
-        each(next..end, None);
+        each(next..end, false);
     }
 }
 
-/// Moves particles of a block by a way that is affine in their place.
-pub(super) struct Drift<'a, const D: usize> {
-    position: &'a mut [[f32; D]],
-    first_cell: [f32; D],
+/// A way that is affine in a particle's place.
+#[derive(Clone, Copy)]
+pub(super) struct Drift<const D: usize> {
     /// The way from the low corner of the block's first cell, in cells, and its change per cell along each axis.
     way: [f32; D],
     change: [[f32; D]; D],
 }
 
-impl<const D: usize> Job for Drift<'_, D> {
+/// Moves particles of a block by such a way.
+pub(super) struct Follow<'a, const D: usize> {
+    pub position: &'a mut [[f32; D]],
+    pub first_cell: [f32; D],
+    pub drift: Drift<D>,
+}
+
+impl<const D: usize> Job for Follow<'_, D> {
     #[inline(always)]
     fn run<W: Wide>(self) {
-        let Drift { position, first_cell, way, change } = self;
+        let Follow { position, first_cell, drift: Drift { way, change } } = self;
         for position in position.chunks_mut(LANES) {
             let mut at = load_vectors::<W, D>(position);
             let x = relative::<W, D>(&at, &first_cell);

@@ -29,8 +29,7 @@ pub fn grid_to_particles<const D: usize>(
     let position = &particles.position;
     blocks.slots().as_slice().par_iter().with_min_len(2).for_each(|&slot| {
         let (slot, out) = (slot as usize, &out);
-        let range = ranges.of_block(slot);
-        if range.is_empty() {
+        if ranges.of_block(slot).is_empty() {
             return;
         }
         // The share `flip` of a particle's new velocity is its own and the grid's change, the rest the grid's velocity:
@@ -44,13 +43,15 @@ pub fn grid_to_particles<const D: usize>(
             }
         }
         let first_cell = blocks.first_cell(slot).map(|c| c as f32);
-        each_stretch(ranges, slot, even(slot).as_ref(), |range, even| {
+        let even = even(slot);
+        let slope = even.as_ref().map(|even| even.packed_slope(1.0 - flip));
+        each_stretch(ranges, slot, even.as_ref().map(|even| &even.cells), |range, is_even| {
             // SAFETY: blocks have disjoint ranges of particles.
             let (velocity, affine) = unsafe { out.range(range.clone()) };
             let position = &position[range];
             let gather = Gather { position, velocity, affine, first_cell, gain: &gain, flip };
-            match even {
-                Some(even) => dispatch(GatherEven { gather, slope: even.packed_slope(1.0 - flip) }),
+            match slope.filter(|_| is_even) {
+                Some(slope) => dispatch(GatherEven { gather, slope }),
                 None => dispatch(GatherBoth { gather, now: &now }),
             }
         });

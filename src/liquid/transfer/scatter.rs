@@ -3,6 +3,7 @@
 //! Blocks are visited in 2^D colours, so that no two threads ever add to the same face, and every face collects its
 //! contributions in the same order for any number of threads.
 
+#[cfg(target_arch = "x86_64")]
 use std::any::Any;
 
 use multiversion::multiversion;
