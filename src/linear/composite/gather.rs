@@ -4,6 +4,7 @@
 
 use multiversion::multiversion;
 
+use super::super::kernels::Size;
 use super::pattern::{DIRECTIONS, Half, ParentsOf};
 
 /// What the nodes of a block are linked to. The first place always holds zero.
@@ -341,13 +342,12 @@ pub(super) fn sum(a: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
 }
 
-/// `r −= α q`, and `b` becomes `r`, scaled and rounded. Returns the sum of squares of `r` and its largest value.
+/// `r −= α q`, and `b` becomes `r`, scaled and rounded. Measures `r`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn descend(r: &mut [f64], b: &mut [f32], q: &[f64], alpha: f64, scale: f64) -> (f64, f64) {
+pub(super) fn descend(r: &mut [f64], b: &mut [f32], q: &[f64], alpha: f64, scale: f64) -> Size {
     let (mut squares, mut largest) = ([0.0f64; LANES], [0.0f64; LANES]);
-    let (r, r_rest) = r.as_chunks_mut::<LANES>();
-    let (b, b_rest) = b.as_chunks_mut::<LANES>();
-    let (q, q_rest) = q.as_chunks::<LANES>();
+    // Blocks start and end with whole rows.
+    let (r, b, q) = (r.as_chunks_mut::<LANES>().0, b.as_chunks_mut::<LANES>().0, q.as_chunks::<LANES>().0);
     for ((r, b), q) in r.iter_mut().zip(b).zip(q) {
         for lane in 0..LANES {
             let value = r[lane] - alpha * q[lane];
@@ -357,12 +357,5 @@ pub(super) fn descend(r: &mut [f64], b: &mut [f32], q: &[f64], alpha: f64, scale
             largest[lane] = if value.abs() > largest[lane] { value.abs() } else { largest[lane] };
         }
     }
-    let (mut square, mut max) = (squares.iter().sum::<f64>(), largest.into_iter().fold(0.0, f64::max));
-    for ((r, b), q) in r_rest.iter_mut().zip(b_rest).zip(q_rest) {
-        *r -= alpha * q;
-        *b = (*r * scale) as f32;
-        square += *r * *r;
-        max = max.max(r.abs());
-    }
-    (square, max)
+    Size { square: squares.iter().sum(), max: largest.into_iter().fold(0.0, f64::max) }
 }

@@ -1,5 +1,7 @@
 //! Conjugate gradients on a system with bodies: vectors without gaps.
 
+use rayon::prelude::*;
+
 use crate::grid::{Field, for_each_block};
 
 use super::super::closed::Remove;
@@ -15,7 +17,7 @@ use super::gather::{self, Factor, Workspace};
 use super::net::{Colours, Net};
 use super::rows;
 use super::shape::{Exact, Widened};
-use super::visit::{Block, Form, PerBlock, both, clear_unused, range, visit};
+use super::visit::{Block, Form, PerBlock, both, clear_unused, pieces, pieces_mut, range, visit};
 
 /// A system with bodies and the vectors of its solve.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +31,7 @@ pub(in super::super) struct Composite<const D: usize> {
     shared: Shared,
     /// The components without ground, once somebody has asked.
     labels: Option<Labels>,
+    /// Of parts of `r`.
     sizes: Vec<Size>,
     partial: Vec<f64>,
 }
@@ -49,8 +52,7 @@ fn own<'a, T>(values: &'a [T], blocks: &[Block], block: usize, colour: usize) ->
 }
 
 impl Size {
-    fn include_all(&mut self, values: &[f64]) {
-        let all = kernels::measure(values);
+    fn include_all(&mut self, all: Size) {
         self.square += all.square;
         self.max = self.max.max(all.max);
     }
@@ -71,6 +73,7 @@ impl<const D: usize> Composite<D> {
         for colour in 0..2 {
             for values in [&mut self.r, &mut self.q] {
                 grow(&mut values[colour], counts[colour]);
+                clear_unused(blocks, &mut values[colour], colour);
             }
             grow(&mut self.x[colour], reach[colour]);
             grow(&mut self.p[colour], reach[colour]);
@@ -84,10 +87,6 @@ impl<const D: usize> Composite<D> {
         }
         self.shared.p.clear();
         self.shared.p.resize(count, 0.0);
-        self.sizes.clear();
-        self.sizes.resize(self.levels.finest().blocks.len() - 1, Size::default());
-        self.partial.clear();
-        self.partial.resize(self.sizes.len(), 0.0);
     }
 
     /// Keeps nothing but memory for the next system.
@@ -110,10 +109,7 @@ impl<const D: usize> Composite<D> {
 
     fn measure(&self) -> Size {
         let mut size = Size::default();
-        for part in &self.sizes {
-            size.square += part.square;
-            size.max = size.max.max(part.max);
-        }
+        self.sizes.iter().for_each(|&part| size.include_all(part));
         self.shared.r.iter().for_each(|&r| size.include(r));
         size
     }
@@ -131,18 +127,10 @@ impl<const D: usize> Composite<D> {
     }
 }
 
-/// Takes the values of all nodes from a field, and measures them block by block.
-fn gather<const D: usize>(
-    net: &Net<D>,
-    system: &System<'_, D>,
-    field: &Field<f64>,
-    out: &mut Colours<f64>,
-    sizes: &mut [Size],
-) {
-    let (red, black) = both(out);
-    visit(&net.blocks, (red, black, PerBlock(sizes)), &|| (), &|(), block, (red, black, size)| {
+/// Takes the values of all nodes from a field.
+fn gather<const D: usize>(net: &Net<D>, system: &System<'_, D>, field: &Field<f64>, out: &mut Colours<f64>) {
+    visit(&net.blocks, both(out), &|| (), &|(), block, (red, black)| {
         let values = field.block(system.live.as_slice()[block - 1] as usize);
-        size.0[0] = Size::default();
         let pattern = net.pattern(block);
         for (colour, out) in [red.0, black.0].into_iter().enumerate() {
             if net.blocks[block].form == Form::AllRows {
@@ -151,19 +139,18 @@ fn gather<const D: usize>(
             } else {
                 pattern.pick(colour, values, out);
             }
-            size.0[0].include_all(out);
         }
     });
 }
 
 impl<const D: usize> Space<D> for Composite<D> {
     fn load_r(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared: &[f64]) -> Size {
-        gather(self.levels.finest(), system, rhs, &mut self.r, &mut self.sizes);
+        gather(self.levels.finest(), system, rhs, &mut self.r);
         let mut r = std::mem::take(&mut self.shared.r);
         r.copy_from_slice(shared);
         self.clear_unlinked(&mut r);
         self.shared.r = r;
-        self.measure()
+        self.measure_r()
     }
 
     fn store_r(&self, system: &System<'_, D>, rhs: &mut Field<f64>, shared: &mut [f64]) {
@@ -175,17 +162,13 @@ impl<const D: usize> Space<D> for Composite<D> {
     }
 
     fn measure_r(&mut self) -> Size {
-        let Composite { levels, r, sizes, .. } = self;
-        let blocks = &levels.finest().blocks;
-        visit(blocks, PerBlock(sizes), &|| (), &|(), block, size| {
-            size.0[0] = Size::default();
-            (0..2).for_each(|colour| size.0[0].include_all(own(&r[colour], blocks, block, colour)));
-        });
+        let counts = self.levels.finest().counts();
+        pieces(&self.r, counts).map(kernels::measure).collect_into_vec(&mut self.sizes);
         self.measure()
     }
 
     fn load_x(&mut self, system: &System<'_, D>, x: &Field<f64>, shared: &[f64]) {
-        gather(self.levels.finest(), system, x, &mut self.x, &mut self.sizes);
+        gather(self.levels.finest(), system, x, &mut self.x);
         let mut x = std::mem::take(&mut self.shared.x);
         x.copy_from_slice(shared);
         self.clear_unlinked(&mut x);
@@ -206,12 +189,10 @@ impl<const D: usize> Space<D> for Composite<D> {
     }
 
     fn round_residual(&mut self, scale: f64) {
-        let Net { blocks, b, .. } = self.levels.finest_mut();
-        visit(blocks, both(b), &|| (), &|(), block, (red, black)| {
-            for (colour, b) in [red.0, black.0].into_iter().enumerate() {
-                let r = own(&self.r[colour], blocks, block, colour);
-                b.iter_mut().zip(r).for_each(|(b, r)| *b = (r * scale) as f32);
-            }
+        let net = self.levels.finest_mut();
+        let counts = net.counts();
+        pieces_mut(&mut net.b, counts).zip(pieces(&self.r, counts)).for_each(|(b, r)| {
+            b.iter_mut().zip(r).for_each(|(b, r)| *b = (r * scale) as f32);
         });
         self.round_shared(scale);
     }
@@ -223,7 +204,7 @@ impl<const D: usize> Space<D> for Composite<D> {
         let Shared { x, q, .. } = &mut self.shared;
         self.levels.finest().copy_all_seen(&mut self.x);
         multiply(&self.levels, (&self.x, x), (&mut self.q, q), &mut self.partial);
-        self.go(None, 1.0, scale)
+        self.descend(1.0, scale)
     }
 
     fn precondition(&mut self, kind: PreconditionerKind, sweeps: usize) -> f64 {
@@ -235,11 +216,9 @@ impl<const D: usize> Space<D> for Composite<D> {
 
     fn redirect(&mut self, beta: f64) {
         let (net, beta) = (self.levels.finest(), beta as f32);
-        visit(&net.blocks, both(&mut self.p), &|| (), &|(), block, (red, black)| {
-            for (colour, p) in [red.0, black.0].into_iter().enumerate() {
-                gather::redirect(p, own(&net.x[colour], &net.blocks, block, colour), beta);
-            }
-        });
+        let counts = net.counts();
+        let directions = pieces_mut(&mut self.p, counts).zip(pieces(&net.x, counts));
+        directions.for_each(|(p, z)| gather::redirect(p, z, beta));
         for (p, z) in self.shared.p.iter_mut().zip(&net.ties.x) {
             *p = if beta == 0.0 { *z } else { z + beta * *p };
         }
@@ -257,10 +236,12 @@ impl<const D: usize> Space<D> for Composite<D> {
     }
 
     fn step(&mut self, alpha: f64, scale: f64) -> Size {
-        let p = std::mem::take(&mut self.p);
-        let size = self.go(Some(&p), alpha, scale);
-        self.p = p;
-        size
+        let counts = self.levels.finest().counts();
+        let steps = pieces_mut(&mut self.x, counts).zip(pieces(&self.p, counts));
+        steps.for_each(|(x, p)| gather::advance(x, p, alpha));
+        let Shared { x, p, .. } = &mut self.shared;
+        x.iter_mut().zip(p).for_each(|(x, p)| *x += alpha * f64::from(*p));
+        self.descend(alpha, scale)
     }
 
     fn take_direction(&mut self) {
@@ -332,32 +313,17 @@ impl<const D: usize> Space<D> for Composite<D> {
 }
 
 impl<const D: usize> Composite<D> {
-    /// `r −= α q`, handed to the preconditioner; `x += α p` if there is a `p`. Measures `r`.
-    fn go(&mut self, p: Option<&Colours<f32>>, alpha: f64, scale: f64) -> Size {
-        let Composite { levels, x, r, q, sizes, .. } = self;
-        sizes.fill(Size::default());
-        let Net { blocks, b, .. } = levels.finest_mut();
-        let ((r0, r1), (b0, b1), (x0, x1)) = (both(r), both(b), both(x));
-        let parts = (r0, r1, b0, b1, x0, x1, PerBlock(sizes));
-        visit(blocks, parts, &|| (), &|(), block, (r0, r1, b0, b1, x0, x1, size)| {
-            let colours = [(r0.0, b0.0, x0.0), (r1.0, b1.0, x1.0)];
-            for (colour, (r, b, x)) in colours.into_iter().enumerate() {
-                let (square, max) =
-                    gather::descend(r, b, own(&q[colour], blocks, block, colour), alpha, scale);
-                size.0[0].square += square;
-                size.0[0].max = size.0[0].max.max(max);
-                if let Some(p) = p {
-                    gather::advance(x, own(&p[colour], blocks, block, colour), alpha);
-                }
-            }
-        });
-        let shared = &mut self.shared;
-        for index in 0..shared.x.len() {
-            if p.is_some() {
-                shared.x[index] += alpha * f64::from(shared.p[index]);
-            }
-            shared.r[index] -= alpha * shared.q[index];
-        }
+    /// `r −= α q`, handed to the preconditioner. Measures `r`.
+    fn descend(&mut self, alpha: f64, scale: f64) -> Size {
+        let net = self.levels.finest_mut();
+        let counts = net.counts();
+        let residuals = pieces_mut(&mut self.r, counts).zip(pieces_mut(&mut net.b, counts));
+        residuals
+            .zip(pieces(&self.q, counts))
+            .map(|((r, b), q)| gather::descend(r, b, q, alpha, scale))
+            .collect_into_vec(&mut self.sizes);
+        let Shared { r, q, .. } = &mut self.shared;
+        r.iter_mut().zip(q).for_each(|(r, q)| *r -= alpha * *q);
         self.round_shared(scale);
         self.measure()
     }
@@ -368,11 +334,13 @@ fn multiply<T: Factor, const D: usize>(
     levels: &Levels<D>,
     (p, shared_p): (&Colours<T>, &[T]),
     (q, shared_q): (&mut Colours<f64>, &mut [f64]),
-    partial: &mut [f64],
+    partial: &mut Vec<f64>,
 ) {
     let (net, surfaces) = (levels.finest(), levels.surfaces());
     let (blocks, whole) = (&net.blocks, f64::from(net.whole));
     let (red, black) = both(q);
+    partial.clear();
+    partial.resize(blocks.len() - 1, 0.0);
     let parts = (red, black, PerBlock(partial));
     let desk = || Workspace::<T>::new(net.room);
     visit(blocks, parts, &desk, &|values, block, (red, black, sum)| {

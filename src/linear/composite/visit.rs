@@ -1,5 +1,7 @@
 //! Going through the blocks of a network on several threads, with arrays that hold a number of entries per block.
 
+use rayon::prelude::*;
+
 /// How a block keeps its nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Form {
@@ -48,15 +50,36 @@ pub(super) fn whole_rows(blocks: &[Block], block: usize, colour: usize) -> std::
     range.start..range.start + range.len().next_multiple_of(8)
 }
 
-/// Sets to 0 what the blocks leave unused in an array by node of a colour, and the row behind them. Copies come after that,
-/// and are made before they are looked at.
+/// Sets to 0 what the blocks leave unused in an array by node of a colour, and the row behind them if it has one. Copies come
+/// after that, and are made before they are looked at.
 pub(super) fn clear_unused<T: Default + Copy>(blocks: &[Block], values: &mut [T], colour: usize) {
     for block in 0..blocks.len().saturating_sub(1) {
         values[range(blocks, block, colour).end..whole_rows(blocks, block, colour).end].fill(T::default());
     }
     let end = blocks.last().map_or(0, |end| end.nodes[colour] as usize);
-    values[end..end + 8].fill(T::default());
+    let behind = values.len().min(end + 8);
+    values[end..behind].fill(T::default());
 }
+
+/// Places that a thread takes at a time where it does not matter which block they belong to.
+pub(super) const PIECE: usize = 8 * 1024;
+
+/// Pieces of the arrays of both colours, so long. What blocks leave unused is part of them.
+pub(super) fn pieces<T: Sync>(values: &[Vec<T>; 2], counts: [usize; 2]) -> impl Pieces<&[T]> {
+    let [red, black] = values;
+    red[..counts[0]].par_chunks(PIECE).chain(black[..counts[1]].par_chunks(PIECE))
+}
+
+/// The same, to be changed.
+pub(super) fn pieces_mut<T: Send>(values: &mut [Vec<T>; 2], counts: [usize; 2]) -> impl Pieces<&mut [T]> {
+    let [red, black] = values;
+    red[..counts[0]].par_chunks_mut(PIECE).chain(black[..counts[1]].par_chunks_mut(PIECE))
+}
+
+/// Pieces that go with those of other arrays.
+pub(super) trait Pieces<T: Send>: IndexedParallelIterator<Item = T> {}
+
+impl<T: Send, I: IndexedParallelIterator<Item = T>> Pieces<T> for I {}
 
 /// So many blocks, with so many places for nodes of each colour.
 #[derive(Clone, Copy, Debug)]

@@ -171,6 +171,7 @@ impl<const D: usize> Net<D> {
             grow(&mut self.beyond[colour], next.beyond[colour] as usize);
             for values in [&mut self.inverse, &mut self.b] {
                 grow(&mut values[colour], nodes);
+                clear_unused(&self.blocks, &mut values[colour], colour);
             }
         }
         let reach = self.reach();

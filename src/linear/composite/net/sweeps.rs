@@ -1,10 +1,12 @@
 //! Passes over the nodes of a network.
 
+use rayon::prelude::*;
+
 use super::super::super::layout::Row;
 use super::super::gather::{self, Workspace};
 use super::super::rows;
 use super::super::surfaces::Surfaces;
-use super::super::visit::{Block, Form, Nodes, PerBlock, both, range, visit, visit_by};
+use super::super::visit::{Block, Form, Nodes, PIECE, PerBlock, pieces, pieces_mut, visit_by};
 use super::Net;
 
 /// How a pass over the nodes of a colour goes.
@@ -159,19 +161,15 @@ impl<const D: usize> Net<D> {
     pub fn sweep_from_zero(&mut self) {
         self.ties.start_from_zero();
         let is_plain = self.ties.is_empty() && self.reds_are_apart;
-        let mut x = std::mem::take(&mut self.x);
-        let this = &*self;
-        visit(&this.blocks, both(&mut x), &|| (), &|(), block, (red, black)| {
-            if is_plain {
-                let range = this.range(block, 0);
-                gather::divide(red.0, &this.b[0][range.clone()], &this.inverse[0][range]);
-            } else {
-                red.0.fill(0.0);
-                black.0.fill(0.0);
-            }
-        });
-        self.x = x;
-        if !is_plain {
+        if is_plain {
+            let (count, [x, _]) = (self.counts()[0], &mut self.x);
+            let (x, b, inverse) = (&mut x[..count], &self.b[0], &self.inverse[0]);
+            x.par_chunks_mut(PIECE)
+                .zip(b.par_chunks(PIECE).zip(inverse.par_chunks(PIECE)))
+                .for_each(|(x, (b, inverse))| gather::divide(x, b, inverse));
+        } else {
+            let counts = self.counts();
+            pieces_mut(&mut self.x, counts).for_each(|x| x.fill(0.0));
             self.relax(0, Pass::default());
         }
         self.relax(1, Pass { from_zero: true, ..Pass::default() });
@@ -202,30 +200,23 @@ impl<const D: usize> Net<D> {
 
     /// Sets `x` to `b` over the diagonal, and returns `x·b`.
     pub fn divide_by_diagonal(&mut self, partial: &mut Vec<f64>) -> f64 {
-        partial.clear();
-        partial.resize(self.blocks.len() - 1, 0.0);
-        let Net { blocks, inverse, x, b, ties, .. } = self;
-        let (red, black) = both(x);
-        visit(blocks, (red, black, PerBlock(partial)), &|| (), &|(), block, (red, black, sum)| {
-            for (colour, x) in [red.0, black.0].into_iter().enumerate() {
-                let range = range(blocks, block, colour);
-                let b = &b[colour][range.clone()];
-                gather::divide(x, b, &inverse[colour][range]);
-                sum.0[0] += gather::dot(x, b);
-            }
-        });
+        let counts = self.counts();
+        let Net { inverse, x, b, ties, .. } = self;
+        let rows = pieces_mut(x, counts).zip(pieces(b, counts)).zip(pieces(inverse, counts));
+        rows.map(|((x, b), inverse)| {
+            gather::divide(x, b, inverse);
+            gather::dot(x, b)
+        })
+        .collect_into_vec(partial);
         ties.start_from_zero();
         partial.iter().sum::<f64>() + ties.alignment()
     }
 
     /// `x·b`.
     pub fn alignment(&self, partial: &mut Vec<f64>) -> f64 {
-        partial.clear();
-        partial.resize(self.blocks.len() - 1, 0.0);
-        visit(&self.blocks, PerBlock(partial), &|| (), &|(), block, sum| {
-            let x = [0, 1].map(|colour| &self.x[colour][self.range(block, colour)]);
-            sum.0[0] = self.align_block(block, x);
-        });
+        let counts = self.counts();
+        let products = pieces(&self.x, counts).zip(pieces(&self.b, counts));
+        products.map(|(x, b)| gather::dot(x, b)).collect_into_vec(partial);
         partial.iter().sum::<f64>() + self.ties.alignment()
     }
 
