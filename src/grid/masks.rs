@@ -124,6 +124,11 @@ pub fn and(a: &Bits, b: &Bits) -> Bits {
     std::array::from_fn(|word| a[word] & b[word])
 }
 
+/// The cells that are set in the first alone.
+pub fn without(a: &Bits, b: &Bits) -> Bits {
+    std::array::from_fn(|word| a[word] & !b[word])
+}
+
 /// The lowest set bit as a cell's index.
 pub fn first(bits: &Bits) -> Option<usize> {
     bits.iter().position(|&word| word != 0).map(|word| word * 64 + bits[word].trailing_zeros() as usize)

@@ -289,7 +289,7 @@ impl<const D: usize> HollowScratch<D> {
         let (moved, target) = (&self.moved, &self.target);
         let left = |slot: usize| -> Bits {
             let (before, after) = (moved.bits(slot), target.bits(slot));
-            std::array::from_fn(|word| before[word] & !after[word])
+            masks::without(before, after)
         };
         let (first, per_cell) = (particles.len(), layout.per_cell(D));
         let mut end = first;

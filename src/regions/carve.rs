@@ -47,7 +47,7 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
                 let cells = this.blocks().map(|block| (block, this.seams(block)));
                 let parts = self.parts(cells.map(|(block, seams)| {
                     let deep = (self.deep)(block);
-                    (block, std::array::from_fn(|word| deep[word] & !seams[word]))
+                    (block, masks::without(&deep, &seams))
                 }));
                 let tiles = parts.into_iter().filter_map(|part| self.measure(part, Some(this)));
                 tiles.enumerate().map(|(index, tile)| Found { in_box: Some(index), ..tile }).collect()
@@ -71,8 +71,7 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
             let coords = part.iter().map(|piece| self.blocks.coords(piece.slot as usize));
             for this in boxes(CUT, coords, |_| false) {
                 let cells = this.blocks().map(|block| (block, own(block), this.seams(block)));
-                let cells = cells
-                    .map(|(block, own, seams)| (block, std::array::from_fn(|word| own[word] & !seams[word])));
+                let cells = cells.map(|(block, own, seams)| (block, masks::without(&own, &seams)));
                 found.extend(self.parts(cells).into_iter().filter_map(|part| self.measure(part, None)));
             }
         }
@@ -85,7 +84,7 @@ impl<const D: usize, F: Fn([i32; D]) -> Bits> Carver<'_, D, F> {
         for block in this.blocks() {
             let (slot, seams) = (self.blocks.slot_at(block), this.seams(block));
             let all = masks::all(D);
-            let wanted: Bits = std::array::from_fn(|word| all[word] & !seams[word]);
+            let wanted: Bits = masks::without(&all, &seams);
             let deep = (self.deep)(block);
             if slot == VOID || (0..masks::words(D)).any(|word| wanted[word] & !deep[word] != 0) {
                 return None;

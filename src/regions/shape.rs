@@ -150,7 +150,7 @@ impl<'a, const D: usize> Around<'a, D> {
                     // Cells of the same block, before a cell of the body there or in the block beyond.
                     let there = beyond[usize::from(ahead)].unwrap_or(&masks::NONE);
                     let before = masks::beside::<D>(&piece.bits, axis, ahead, there);
-                    let cells = std::array::from_fn(|word| before[word] & !piece.bits[word]);
+                    let cells = masks::without(&before, &piece.bits);
                     faces.add::<D>(axis, BodyPatch { slot: piece.slot, cells, twice, ahead });
                     // Those of the block on the other side, unless it is the body's too and so has its turn.
                     let back = usize::from(!ahead);

@@ -148,7 +148,7 @@ impl<const D: usize> Tiling<D> {
         let own = |slot: usize| masks::bits_of(gas.block(slot), |gas| gas);
         let other = |slot: usize| {
             let (open, own) = (masks::bits_of(label.block(slot), |label| label != Label::Solid), own(slot));
-            std::array::from_fn(|word| open[word] & !own[word])
+            masks::without(&open, &own)
         };
         self.bands.find(ground, own, other, rules);
         self.add(ground, rules);
@@ -233,7 +233,7 @@ impl<const D: usize> Tiling<D> {
     /// if all these cells are of one fluid.
     pub fn left_in(&self, blocks: &Blocks<D>, slot: usize) -> Bits {
         let all = masks::all(D);
-        let outside = |slot: usize| -> Bits { std::array::from_fn(|w| all[w] & !self.inside[slot][w]) };
+        let outside = |slot: usize| -> Bits { masks::without(&all, &self.inside[slot]) };
         let (here, mut touching) = (outside(slot), masks::NONE);
         for axis in 0..D {
             for (high, side) in [(false, Side::Low), (true, Side::High)] {

@@ -81,7 +81,7 @@ mod tests {
             .blocks()
             .map(|block| {
                 let (all, seams) = (masks::all(D), this.seams(block));
-                let bits: Bits = std::array::from_fn(|word| all[word] & !seams[word]);
+                let bits: Bits = masks::without(&all, &seams);
                 Piece { slot: blocks.slot_at(block), bits }
             })
             .collect();

@@ -361,7 +361,7 @@ impl Desk {
             // Which nodes are linked to one that was made of several, here and beyond.
             let mut near = masks::beside::<D>(&merged, axis, high, &masks::NONE);
             let is_inside = masks::beside::<D>(&masks::all(D), axis, high, &masks::NONE);
-            let outward = std::array::from_fn(|word| linked[word] & !is_inside[word]);
+            let outward = masks::without(linked, &is_inside);
             for cell in masks::each(&outward) {
                 let at = unflatten::<D>(cell, 8);
                 let part = flatten(at.map(|c| c / 4), 2);
