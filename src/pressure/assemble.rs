@@ -86,18 +86,19 @@ pub(super) fn assemble<const D: usize>(
             }
             return;
         }
+        let wanted = tiles.map_or(masks::all(D), |tiles| masks::without(&masks::all(D), tiles.inside(slot)));
         let cut = tiles.map_or([masks::NONE; D], |tiles| cut_by(tiles, problem.blocks, slot));
         match midst(problem, filled, label, gas, slot) {
             Midst::One(part) => {
                 let tiles = tiles.filter(|_| part == Part::Liquid);
                 known[0] = tiles.map(|tiles| tiles.left_in(problem.blocks, slot));
                 keep(Kept::Alike { link: link_within(problem, part), cut }, &mut link);
-                let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, corrects };
+                let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, wanted, corrects };
                 assemble_interior(problem, velocity, part, slot, rows);
             }
             Midst::Mixed(parts) => {
                 keep(Kept::Own, &mut link);
-                let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, corrects };
+                let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, wanted, corrects };
                 assemble_block(problem, velocity, &parts, slot, rows);
                 link.iter_mut().zip(&cut).for_each(|(link, cut)| clear_cells(cut, link));
             }

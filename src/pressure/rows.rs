@@ -25,6 +25,8 @@ pub(super) struct Rows<'r, 'f, const D: usize> {
     pub area: &'r mut [f32],
     pub rhs: &'r mut [f64],
     pub shore: &'r mut Shore,
+    /// Cells that may be unknowns: not those inside tiles. Others need no more than what their neighbours read.
+    pub wanted: masks::Bits,
     /// Whether any region is asked for an outflow.
     pub corrects: bool,
 }
@@ -77,8 +79,8 @@ pub(super) fn assemble_block<const D: usize>(
     };
     let plain = assemble_plain(&near, rows);
     for (row, plain) in plain.into_iter().enumerate().take(block_cells(D) / SIDE) {
-        let at = place_of_row::<D>(row);
-        for x in masks::each_in(u64::from(!plain)).filter(|x| parts[at + x].is_own()) {
+        let (at, wanted) = (place_of_row::<D>(row), masks::row(&rows.wanted, row));
+        for x in masks::each_in(u64::from(wanted & !plain)).filter(|x| parts[at + x].is_own()) {
             near.assemble_cell(problem, slot, at + x, row * SIDE + x, rows);
         }
         if cfg!(debug_assertions) {
@@ -146,6 +148,9 @@ fn assemble_plain<const D: usize>(near: &Near<'_, D>, rows: &mut Rows<'_, '_, D>
     let mut plain = [[0f32; SIDE]; SIDE * SIDE];
     let mut done = [0; SIDE * SIDE];
     for (row, (plain, done)) in plain.iter_mut().zip(&mut done).enumerate().take(block_cells(D) / SIDE) {
+        if masks::row(&rows.wanted, row) == 0 {
+            continue;
+        }
         let marks = near.plain_in(place_of_row::<D>(row));
         *plain = marks.map(f32::from);
         *done = masks::row_of(&marks);
@@ -203,6 +208,10 @@ impl<const D: usize> Near<'_, D> {
         let (links, rhs) = (rows.link[AXIS].as_chunks_mut().0, rows.rhs.as_chunks_mut::<SIDE>().0);
         let (grounds, areas) = (rows.ground.as_chunks_mut().0, rows.area.as_chunks_mut().0);
         for (row, plain) in plain.iter().enumerate().take(block_cells(D) / SIDE) {
+            if masks::row(&rows.wanted, row) == 0 {
+                links[row] = [0.0; SIDE];
+                continue;
+            }
             let at = place_of_row::<D>(row);
             let faces = self.faces[AXIS].around_row(AXIS, row);
             let open = self.open[AXIS].around_row(AXIS, row);
@@ -346,18 +355,26 @@ pub(super) fn assemble_interior<const D: usize>(
     slot: usize,
     rows: &mut Rows<'_, '_, D>,
 ) {
-    rows.rhs.fill(0.0);
-    for axis in 0..D {
-        let above = problem.blocks.beside(slot, axis, Side::High) as usize;
-        let (here, beyond) = (velocity[axis].block(slot), velocity[axis].block(above));
-        for (row, rhs) in rows.rhs.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
-            let (low, high) = (row_at(here, row), row_above(here, beyond, axis, row));
+    let faces = std::array::from_fn(|axis| Faces::of(problem.blocks, &velocity[axis], slot, axis));
+    find_inflow::<D>(&faces, &rows.wanted, rows.rhs);
+    expand(problem, slot, |_| [part; SIDE], rows);
+}
+
+/// What flows into the wanted cells of a block; 0 in rows without any.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+fn find_inflow<const D: usize>(faces: &[Faces<'_>; D], wanted: &masks::Bits, inflow: &mut [f64]) {
+    for (row, inflow) in inflow.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
+        *inflow = [0.0; SIDE];
+        if masks::row(wanted, row) == 0 {
+            continue;
+        }
+        for (axis, faces) in faces.iter().enumerate() {
+            let [low, high] = faces.around_row(axis, row);
             for x in 0..SIDE {
-                rhs[x] += f64::from(low[x]) - f64::from(high[x]);
+                inflow[x] += f64::from(low[x]) - f64::from(high[x]);
             }
         }
     }
-    expand(problem, slot, |_| [part; SIDE], rows);
 }
 
 /// A row of a block.

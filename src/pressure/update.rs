@@ -1,5 +1,7 @@
 //! From pressures to velocities.
 
+use multiversion::multiversion;
+
 use crate::geometry::Nearness;
 use crate::grid::{Field, SIDE, for_each_block, load_halo, masks};
 use crate::liquid::{FaceMask, mask_parts};
@@ -115,15 +117,22 @@ fn update_interior<const D: usize>(
     faces: [&mut [f32]; D],
 ) {
     let lightness = 1.0 / mass_of(problem.roles.has_gas(), 1.0, Masses::new(&problem.roles).within(part));
-    let here = from.q.block(slot);
     for (axis, faces) in faces.into_iter().enumerate() {
-        let impulse = problem.impulse[axis];
-        let beyond = from.q.block(problem.blocks.beside(slot, axis, Side::Low) as usize);
-        for (row, faces) in faces.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
-            let (high, low) = (row_at(here, row), row_below(here, beyond, axis, row));
-            for x in 0..SIDE {
-                faces[x] = (f64::from(faces[x]) + impulse - (high[x] - low[x]) * lightness) as f32;
-            }
+        let below = problem.blocks.beside(slot, axis, Side::Low) as usize;
+        let q = [from.q.block(below), from.q.block(slot)];
+        subtract_gradient(faces, q, axis, problem.impulse[axis], lightness);
+    }
+}
+
+/// Adds an impulse to the faces of a block across an axis, and subtracts the pressure gradient; `q` are the pressures of the
+/// block before it and its own.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+fn subtract_gradient(faces: &mut [f32], q: [&[f64]; 2], axis: usize, impulse: f64, lightness: f64) {
+    let [beyond, here] = q;
+    for (row, faces) in faces.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
+        let (high, low) = (row_at(here, row), row_below(here, beyond, axis, row));
+        for x in 0..SIDE {
+            faces[x] = (f64::from(faces[x]) + impulse - (high[x] - low[x]) * lightness) as f32;
         }
     }
 }
