@@ -327,7 +327,8 @@ fn expand<const D: usize>(
         return;
     }
     let (surface, region) = (problem.surface.block(slot), problem.roles.region.block(slot));
-    for (row, rhs) in rows.rhs.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
+    let all = rows.rhs.as_chunks_mut::<SIDE>().0.iter_mut().enumerate();
+    for (row, rhs) in all.filter(|(row, _)| masks::row(&rows.wanted, *row) != 0) {
         let (parts, region) = (parts(row), row_at(region, row));
         if region != [region[0]; SIDE] {
             for x in 0..SIDE {

@@ -1,5 +1,7 @@
 //! Going through the blocks of a network on several threads, with arrays that hold a number of entries per block.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 /// How a block keeps its nodes.
@@ -23,6 +25,8 @@ pub(super) struct Block {
     pub keeps_links: bool,
     /// Whether shared nodes are linked to nodes of each colour.
     pub is_tied: [bool; 2],
+    /// Whether its nodes are kept in rows, alike in all that passes over one colour ask for: see [`visit_stretches`].
+    pub is_plain: bool,
     /// First place of each colour, where a row can start, and how many there are.
     pub nodes: [u32; 2],
     pub counts: [u32; 2],
@@ -38,14 +42,14 @@ impl Block {
 
 /// Where the nodes of a colour of a block lie in arrays by node.
 #[inline]
-pub(super) fn range(blocks: &[Block], block: usize, colour: usize) -> std::ops::Range<usize> {
+pub(super) fn range(blocks: &[Block], block: usize, colour: usize) -> Range<usize> {
     let first = blocks[block].nodes[colour] as usize;
     first..first + blocks[block].counts[colour] as usize
 }
 
 /// The same, filled up to whole rows.
 #[inline]
-pub(super) fn whole_rows(blocks: &[Block], block: usize, colour: usize) -> std::ops::Range<usize> {
+pub(super) fn whole_rows(blocks: &[Block], block: usize, colour: usize) -> Range<usize> {
     let range = range(blocks, block, colour);
     range.start..range.start + range.len().next_multiple_of(8)
 }
@@ -175,6 +179,9 @@ parts!(A 0, B 1, C 2, E 3);
 parts!(A 0, B 1, C 2, E 3, F 4);
 parts!(A 0, B 1, C 2, E 3, F 4, G 5, H 6);
 
+/// The most places of a colour that blocks of a stretch have together.
+pub(super) const STRETCH: usize = 1024;
+
 /// Nodes that a thread takes at a time.
 pub(super) const GRAIN: usize = 8 * 1024;
 
@@ -186,7 +193,7 @@ pub(super) fn visit<P: Parts, W>(
     state: &(impl Fn() -> W + Sync),
     body: &(impl Fn(&mut W, usize, P) + Sync),
 ) {
-    visit_some(GRAIN, 0, blocks, parts, state, body);
+    visit_by(GRAIN, blocks, parts, state, body);
 }
 
 /// The same with another number of nodes that a thread takes at a time.
@@ -197,7 +204,24 @@ pub(super) fn visit_by<P: Parts, W>(
     state: &(impl Fn() -> W + Sync),
     body: &(impl Fn(&mut W, usize, P) + Sync),
 ) {
-    visit_some(grain, 0, blocks, parts, state, body);
+    let each = |own: &mut W, blocks: Range<usize>, parts: P| body(own, blocks.start, parts);
+    visit_some(grain, 0, blocks, parts, state, &|_: &[Block]| 1, &each);
+}
+
+/// The same with stretches of blocks that are plain, up to [`STRETCH`] places of a colour at a time, and others one by one.
+pub(super) fn visit_stretches<P: Parts, W>(
+    grain: usize,
+    blocks: &[Block],
+    parts: P,
+    state: &(impl Fn() -> W + Sync),
+    body: &(impl Fn(&mut W, Range<usize>, P) + Sync),
+) {
+    let stretch = |blocks: &[Block]| {
+        let end = blocks[0].nodes[0] as usize + STRETCH;
+        let fits = |block: &&Block| block.is_plain && (block.nodes[0] + block.counts[0]) as usize <= end;
+        blocks.iter().take_while(fits).count().max(1)
+    };
+    visit_some(grain, 0, blocks, parts, state, &stretch, body);
 }
 
 fn visit_some<P: Parts, W>(
@@ -206,7 +230,8 @@ fn visit_some<P: Parts, W>(
     blocks: &[Block],
     mut parts: P,
     state: &(impl Fn() -> W + Sync),
-    body: &(impl Fn(&mut W, usize, P) + Sync),
+    stretch: &(impl Fn(&[Block]) -> usize + Sync),
+    body: &(impl Fn(&mut W, Range<usize>, P) + Sync),
 ) {
     let [Some(start), Some(end)] = [blocks.first(), blocks.last()] else { return };
     let count = blocks.len() - 1;
@@ -215,19 +240,23 @@ fn visit_some<P: Parts, W>(
         let middle = blocks.partition_point(|block| block.total() < half).clamp(1, count - 1);
         let (low, high) = parts.split(Extent::new(start, &blocks[middle], middle));
         rayon::join(
-            || visit_some(grain, first, &blocks[..=middle], low, state, body),
-            || visit_some(grain, first + middle, &blocks[middle..], high, state, body),
+            || visit_some(grain, first, &blocks[..=middle], low, state, stretch, body),
+            || visit_some(grain, first + middle, &blocks[middle..], high, state, stretch, body),
         );
         return;
     }
-    let mut own = state();
-    for (index, [this, next]) in blocks.array_windows().enumerate() {
-        let mut extent = Extent::new(this, next, 1);
-        extent.used = this.counts.map(|count| count as usize);
+    let (mut own, mut at) = (state(), 0);
+    while at < count {
+        let next = at + stretch(&blocks[at..count]);
+        let mut extent = Extent::new(&blocks[at], &blocks[next], next - at);
+        if next == at + 1 {
+            extent.used = blocks[at].counts.map(|count| count as usize);
+        }
         let (part, rest) = parts.split(extent);
         parts = rest;
-        if next.total() > this.total() {
-            body(&mut own, first + index, part);
+        if blocks[next].total() > blocks[at].total() {
+            body(&mut own, first + at..first + next, part);
         }
+        at = next;
     }
 }

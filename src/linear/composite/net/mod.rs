@@ -13,7 +13,7 @@ use super::pattern::{End, Half, Pattern};
 use super::sight::{self, Near, Plan, Sight};
 use super::stock::Known;
 use super::ties::Ties;
-use super::visit::{Block, Nodes, Outlook, PerRow, clear_unused, range, visit};
+use super::visit::{Block, Form, Nodes, Outlook, PerRow, clear_unused, range, visit};
 
 /// One value per node, by colour.
 pub(super) type Colours<T> = [Vec<T>; 2];
@@ -142,7 +142,9 @@ impl<const D: usize> Net<D> {
             let counts = [0, 1].map(|colour| this.count(colour) as u32);
             let is_tied = this.half.each_ref().map(|half| half.is_tied);
             let keeps_links = this.half.iter().any(|half| !half.links.is_empty());
-            self.blocks.push(Block { pattern, form: this.form(), keeps_links, is_tied, counts, ..next });
+            let form = this.form();
+            let is_plain = form != Form::Listed && !keeps_links && is_tied == [false; 2];
+            self.blocks.push(Block { pattern, form, keeps_links, is_tied, is_plain, counts, ..next });
             for (first, count) in next.nodes.iter_mut().zip(counts) {
                 *first += count.next_multiple_of(8);
             }

@@ -1,12 +1,17 @@
 //! Passes over the nodes of a network.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::super::super::layout::Row;
 use super::super::gather::{self, Workspace};
 use super::super::rows;
+use super::super::sight::Sight;
 use super::super::surfaces::Surfaces;
-use super::super::visit::{Block, Form, Nodes, PIECE, PerBlock, pieces, pieces_mut, visit_by};
+use super::super::visit::{
+    Block, Form, Nodes, PIECE, PerBlock, STRETCH, pieces, pieces_mut, visit_stretches,
+};
 use super::Net;
 
 /// How a pass over the nodes of a colour goes.
@@ -36,7 +41,8 @@ pub(super) struct Desk {
 
 impl Desk {
     pub fn new(room: usize) -> Desk {
-        Desk { values: Workspace::new(room), rhs: vec![0.0; room], residual: vec![0.0; room] }
+        let most = room.max(STRETCH);
+        Desk { values: Workspace::new(room), rhs: vec![0.0; most], residual: vec![0.0; room] }
     }
 }
 
@@ -84,15 +90,10 @@ impl<const D: usize> Net<D> {
     fn relax(&mut self, colour: usize, pass: Pass<'_>) {
         let mut own = self.part_with(colour);
         let this = &*self;
-        visit_by(
-            this.grain,
-            &this.blocks,
-            Nodes(&mut own, colour),
-            &|| Desk::new(this.room),
-            &|desk, block, x| {
-                this.relax_block(desk, block, colour, x.0, pass);
-            },
-        );
+        let parts = Nodes(&mut own, colour);
+        visit_stretches(this.grain, &this.blocks, parts, &|| Desk::new(this.room), &|desk, blocks, x| {
+            this.relax_blocks(desk, blocks, colour, x.0, pass);
+        });
         self.x[colour] = own;
     }
 
@@ -103,9 +104,12 @@ impl<const D: usize> Net<D> {
         let mut own = self.part_with(0);
         let this = &*self;
         let parts = (Nodes(&mut own, 0), PerBlock(partial));
-        visit_by(this.grain, &this.blocks, parts, &|| Desk::new(this.room), &|desk, block, (x, sum)| {
-            this.relax_block(desk, block, 0, x.0, pass);
-            sum.0[0] = this.align_block(block, [x.0, &this.x[1][this.range(block, 1)]]);
+        let desk = || Desk::new(this.room);
+        visit_stretches(this.grain, &this.blocks, parts, &desk, &|desk, blocks, (x, sums)| {
+            this.relax_blocks(desk, blocks.clone(), 0, x.0, pass);
+            let black = this.range_of(blocks.clone(), 1);
+            sums.0[0] = gather::dot(x.0, &this.b[0][this.range_of(blocks, 0)])
+                + gather::dot(&this.x[1][black.clone()], &this.b[1][black]);
         });
         self.x[0] = own;
     }
@@ -121,6 +125,49 @@ impl<const D: usize> Net<D> {
         let mut other = std::mem::take(&mut self.x[1 - colour]);
         self.copy_seen(colour, &mut other);
         self.x[1 - colour] = other;
+    }
+
+    /// Several blocks at once if they are plain, or one.
+    #[inline]
+    fn relax_blocks(
+        &self,
+        desk: &mut Desk,
+        blocks: Range<usize>,
+        colour: usize,
+        x: &mut [f32],
+        pass: Pass<'_>,
+    ) {
+        if !self.blocks[blocks.start].is_plain {
+            return self.relax_block(desk, blocks.start, colour, x, pass);
+        }
+        let range = self.range_of(blocks.clone(), colour);
+        let (mut rhs, inverse) = (&self.b[colour][range.clone()], &self.inverse[colour][range.clone()]);
+        if let Some(bodies) = pass.bodies {
+            let room = &mut desk.rhs[..range.len()];
+            room.copy_from_slice(rhs);
+            for block in blocks.clone().filter(|&block| self.touched[block]) {
+                let own = self.range(block, colour);
+                bodies.hand_out::<f32>(
+                    block,
+                    colour,
+                    &mut room[own.start - range.start..own.end - range.start],
+                    -1.0,
+                );
+            }
+            rhs = room;
+        }
+        let other = self.x[1 - colour].as_slice();
+        let near = &self.near[colour][range.start / 8..range.end / 8];
+        let sight = Sight::new(other, self.range_of(blocks, 1 - colour), near);
+        rows::relax_alone::<D>(x, rhs, inverse, None, &sight, self.whole);
+    }
+
+    /// Where the nodes of a colour of a stretch of blocks lie in the arrays.
+    #[inline]
+    fn range_of(&self, blocks: Range<usize>, colour: usize) -> Range<usize> {
+        let first = self.blocks[blocks.start].nodes[colour] as usize;
+        let last = &self.blocks[blocks.end - 1];
+        first..(last.nodes[colour] + last.counts[colour]) as usize
     }
 
     #[inline]
@@ -218,12 +265,5 @@ impl<const D: usize> Net<D> {
         let products = pieces(&self.x, counts).zip(pieces(&self.b, counts));
         products.map(|(x, b)| gather::dot(x, b)).collect_into_vec(partial);
         partial.iter().sum::<f64>() + self.ties.alignment()
-    }
-
-    /// The part of a block.
-    #[inline]
-    fn align_block(&self, block: usize, [red, black]: [&[f32]; 2]) -> f64 {
-        gather::dot(red, &self.b[0][self.range(block, 0)])
-            + gather::dot(black, &self.b[1][self.range(block, 1)])
     }
 }

@@ -64,7 +64,10 @@ impl<const D: usize> Net<D> {
             let counts = [red.0.len(), black.0.len()];
             let sums = &mut sums[..counts[0] + counts[1] + 1];
             sums.fill(0.0);
-            natural.fill([0.0; 8]);
+            let is_full = blocks[cover].form == Form::AllRows;
+            if is_full {
+                natural.fill([0.0; 8]);
+            }
             let parents = &patterns[blocks[cover].pattern as usize].parents;
             for (octant, &block) in children[cover].iter().enumerate().filter(|(_, block)| **block != 0) {
                 let block = block as usize;
@@ -81,7 +84,7 @@ impl<const D: usize> Net<D> {
             let (reds, blacks) = sums[..counts[0] + counts[1]].split_at(counts[0]);
             for (colour, (out, sums)) in [(red.0, reds), (black.0, blacks)].into_iter().enumerate() {
                 out.copy_from_slice(sums);
-                if blocks[cover].form == Form::AllRows {
+                if is_full {
                     rows::add_natural::<D>(out, natural, colour);
                 }
                 if touched[cover] {

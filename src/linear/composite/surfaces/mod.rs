@@ -179,6 +179,9 @@ impl Surfaces {
                 damped.0[0] |= damp(inverse.0, bounds);
             });
         }
+        for (block, &damped) in net.blocks.iter_mut().zip(&net.damped) {
+            block.is_plain &= !damped;
+        }
     }
 
     /// Finds out how the bodies move under the pressures `x`: `K J x`.
