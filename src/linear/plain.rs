@@ -57,7 +57,7 @@ impl<const D: usize> Space<D> for Plain<D> {
         self.vectors.load_r(rhs, system.live, shared, self.hierarchy.finest())
     }
 
-    fn store_r(&self, system: &System<'_, D>, rhs: &mut Field<f64>, shared: &mut [f64]) {
+    fn store_r(&mut self, system: &System<'_, D>, rhs: &mut Field<f64>, shared: &mut [f64]) {
         let hierarchy = &self.hierarchy;
         scatter::<D>(&self.vectors.r, system.live, hierarchy.block_of(), rhs);
         for (node, (rhs, &r)) in shared.iter_mut().zip(&self.vectors.shared_r).enumerate() {

@@ -194,7 +194,7 @@ fn run<const D: usize>(
     };
     if !warm {
         if task.params.warm_start {
-            size = space.load_r(task.system, task.rhs, task.shared_rhs);
+            size = space.reload_r(task.system, task.rhs, task.shared_rhs);
         }
         space.clear_x();
         space.round_residual(scale);
@@ -268,7 +268,7 @@ fn fall_back<const D: usize>(
     if !at_hand.is_finite() || at_hand >= 1.0 {
         // No better than nothing.
         space.clear_x();
-        space.load_r(task.system, task.rhs, task.shared_rhs);
+        space.reload_r(task.system, task.rhs, task.shared_rhs);
         space.round_residual(goal.scale);
     }
     let limit = info.iterations + FALLBACK_SHARE * task.params.max_iterations;
@@ -364,6 +364,6 @@ fn iterate<const D: usize>(
 
 /// Sets `r` to `b − A x`.
 fn true_residual<const D: usize>(space: &mut dyn Space<D>, task: &Task<'_, D>, scale: f64) -> Size {
-    space.load_r(task.system, task.rhs, task.shared_rhs);
+    space.reload_r(task.system, task.rhs, task.shared_rhs);
     space.subtract_product(scale)
 }

@@ -13,8 +13,13 @@ pub(super) trait Space<const D: usize> {
     /// Takes `r` from a right-hand side, and measures it. Shared nodes without links get 0.
     fn load_r(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared: &[f64]) -> Size;
 
-    /// Puts `r` back; shared nodes without links keep what they have.
-    fn store_r(&self, system: &System<'_, D>, rhs: &mut Field<f64>, shared: &mut [f64]);
+    /// Takes `r` from that right-hand side again, whatever became of it since.
+    fn reload_r(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared: &[f64]) -> Size {
+        self.load_r(system, rhs, shared)
+    }
+
+    /// Makes `r` the right-hand side; shared nodes without links keep what they have.
+    fn store_r(&mut self, system: &System<'_, D>, rhs: &mut Field<f64>, shared: &mut [f64]);
 
     /// Measures `r`.
     fn measure_r(&mut self) -> Size;

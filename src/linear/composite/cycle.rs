@@ -82,6 +82,7 @@ impl<const D: usize> Levels<D> {
         finest::read(&mut self.nets[0], system, self.outside.finest(), self.outside.block_of());
         self.surfaces[0].read(bodies, self.outside.block_of(), &self.nets[0]);
         self.nets[0].find_inverse();
+        self.nets[0].find_diagonal();
         self.depth = 1;
         self.filled = if whole.is_some() { fill::level_for(bodies.list) } else { MAX_LEVELS };
         let left = coarse_levels.then(|| self.add_levels(system.blocks, bodies));

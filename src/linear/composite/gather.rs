@@ -284,21 +284,29 @@ pub(super) fn add_from_parents(x: &mut [f32], inverse: &[f32], above: &[f32], pa
     }
 }
 
-/// `p = z + β p`; `β = 0` forgets `p`.
+/// `x += α p`, unless `α = 0`; then `p = z + β p`, and `β = 0` forgets `p`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn redirect(p: &mut [f32], z: &[f32], beta: f32) {
-    if beta == 0.0 {
-        p.copy_from_slice(z);
+pub(super) fn go_and_turn(x: &mut [f64], alpha: f64, p: &mut [f32], z: &[f32], beta: f32) {
+    if alpha != 0.0 && beta != 0.0 {
+        for ((x, p), z) in x.iter_mut().zip(p).zip(z) {
+            *x += alpha * f64::from(*p);
+            *p = z + beta * *p;
+        }
         return;
     }
-    for (p, z) in p.iter_mut().zip(z) {
-        *p = z + beta * *p;
+    if alpha != 0.0 {
+        go(x, alpha, p);
+    }
+    if beta == 0.0 {
+        p.copy_from_slice(z);
+    } else {
+        p.iter_mut().zip(z).for_each(|(p, z)| *p = z + beta * *p);
     }
 }
 
 /// `x += α p`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn advance(x: &mut [f64], p: &[f32], alpha: f64) {
+pub(super) fn go(x: &mut [f64], alpha: f64, p: &[f32]) {
     for (x, &p) in x.iter_mut().zip(p) {
         *x += alpha * f64::from(p);
     }

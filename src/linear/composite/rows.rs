@@ -438,3 +438,22 @@ pub(super) fn product<T: Copy + Into<f64>, const D: usize>(
         }
     });
 }
+
+/// The same with whole links, and with a diagonal of its own.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+pub(super) fn product_alone<T: Copy + Into<f64>, const D: usize>(
+    out: &mut [f64],
+    p: &[T],
+    diagonal: &[f32],
+    sight: &Sight<'_, T>,
+    whole: f64,
+) {
+    let (out, p, diagonal) = (rows_mut(out), rows(p), rows(diagonal));
+    let count = out.len();
+    sight.check(count);
+    assert!(p.len() == count && diagonal.len() == count);
+    for row in 0..count {
+        let near = sight.neighbours(row);
+        out[row] = product_from::<T, D>(p[row], &near, whole, None, diagonal[row].map(f64::from));
+    }
+}

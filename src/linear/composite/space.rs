@@ -17,7 +17,9 @@ use super::gather::{self, Factor, Workspace};
 use super::net::{Colours, Net};
 use super::rows;
 use super::shape::{Exact, Widened};
-use super::visit::{Block, Form, PerBlock, both, clear_unused, pieces, pieces_mut, range, visit};
+use super::visit::{
+    Block, Form, GRAIN, PerBlock, both, clear_unused, pieces, pieces_mut, range, visit, visit_stretches,
+};
 
 /// A system with bodies and the vectors of its solve.
 #[derive(Clone, Debug, Default)]
@@ -25,9 +27,13 @@ pub(in super::super) struct Composite<const D: usize> {
     levels: Levels<D>,
     x: Colours<f64>,
     r: Colours<f64>,
+    /// The right-hand side: a field holds it too, but with gaps.
+    rhs: Colours<f64>,
     p: Colours<f32>,
     /// `A p`.
     q: Colours<f64>,
+    /// How far `x` still has to go along `p`.
+    ahead: f64,
     shared: Shared,
     /// The components without ground, once somebody has asked.
     labels: Option<Labels>,
@@ -67,11 +73,11 @@ impl<const D: usize> Composite<D> {
     /// Reads a system with bodies; prepares the V-cycle if so asked.
     pub fn build(&mut self, system: &System<'_, D>, bodies: &Bodies<'_>, multigrid: bool) {
         self.levels.build(system, bodies, multigrid);
-        self.labels = None;
+        (self.labels, self.ahead) = (None, 0.0);
         let (counts, reach) = (self.levels.finest().counts(), self.levels.finest().reach());
         let blocks = &self.levels.finest().blocks;
         for colour in 0..2 {
-            for values in [&mut self.r, &mut self.q] {
+            for values in [&mut self.r, &mut self.rhs, &mut self.q] {
                 grow(&mut values[colour], counts[colour]);
                 clear_unused(blocks, &mut values[colour], colour);
             }
@@ -101,7 +107,7 @@ impl<const D: usize> Composite<D> {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        let wide = [&self.x, &self.r, &self.q];
+        let wide = [&self.x, &self.r, &self.rhs, &self.q];
         self.levels.bytes()
             + wide.into_iter().flatten().map(|values| values.capacity() * 8).sum::<usize>()
             + self.p.iter().map(|values| values.capacity() * 4).sum::<usize>()
@@ -145,7 +151,14 @@ fn gather<const D: usize>(net: &Net<D>, system: &System<'_, D>, field: &Field<f6
 
 impl<const D: usize> Space<D> for Composite<D> {
     fn load_r(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared: &[f64]) -> Size {
-        gather(self.levels.finest(), system, rhs, &mut self.r);
+        gather(self.levels.finest(), system, rhs, &mut self.rhs);
+        self.reload_r(system, rhs, shared)
+    }
+
+    fn reload_r(&mut self, _: &System<'_, D>, _: &Field<f64>, shared: &[f64]) -> Size {
+        let counts = self.levels.finest().counts();
+        let copies = pieces_mut(&mut self.r, counts).zip(pieces(&self.rhs, counts));
+        copies.for_each(|(r, rhs)| r.copy_from_slice(rhs));
         let mut r = std::mem::take(&mut self.shared.r);
         r.copy_from_slice(shared);
         self.clear_unlinked(&mut r);
@@ -153,7 +166,8 @@ impl<const D: usize> Space<D> for Composite<D> {
         self.measure_r()
     }
 
-    fn store_r(&self, system: &System<'_, D>, rhs: &mut Field<f64>, shared: &mut [f64]) {
+    fn store_r(&mut self, system: &System<'_, D>, rhs: &mut Field<f64>, shared: &mut [f64]) {
+        self.rhs.clone_from(&self.r);
         scatter(&self.levels, &self.r, system, rhs);
         let ties = &self.levels.finest().ties;
         for ((rhs, &r), &diagonal) in shared.iter_mut().zip(&self.shared.r).zip(&ties.diagonal) {
@@ -168,6 +182,7 @@ impl<const D: usize> Space<D> for Composite<D> {
     }
 
     fn load_x(&mut self, system: &System<'_, D>, x: &Field<f64>, shared: &[f64]) {
+        self.ahead = 0.0;
         gather(self.levels.finest(), system, x, &mut self.x);
         let mut x = std::mem::take(&mut self.shared.x);
         x.copy_from_slice(shared);
@@ -176,14 +191,14 @@ impl<const D: usize> Space<D> for Composite<D> {
     }
 
     fn clear_x(&mut self) {
-        visit(&self.levels.finest().blocks, both(&mut self.x), &|| (), &|(), _, (red, black)| {
-            red.0.fill(0.0);
-            black.0.fill(0.0);
-        });
+        self.ahead = 0.0;
+        let counts = self.levels.finest().counts();
+        pieces_mut(&mut self.x, counts).for_each(|x| x.fill(0.0));
         self.shared.x.fill(0.0);
     }
 
     fn store_x(&mut self, system: &System<'_, D>, x: &mut Field<f64>, shared: &mut [f64]) {
+        self.catch_up();
         scatter(&self.levels, &self.x, system, x);
         shared.copy_from_slice(&self.shared.x);
     }
@@ -198,6 +213,7 @@ impl<const D: usize> Space<D> for Composite<D> {
     }
 
     fn subtract_product(&mut self, scale: f64) -> Size {
+        self.catch_up();
         let (net, surfaces, bodies) = self.levels.finest_with_surfaces();
         surfaces.respond::<D, Exact>(bodies, net, [&self.x[0], &self.x[1]]);
         surfaces.tell();
@@ -215,13 +231,13 @@ impl<const D: usize> Space<D> for Composite<D> {
     }
 
     fn redirect(&mut self, beta: f64) {
-        let (net, beta) = (self.levels.finest(), beta as f32);
-        let counts = net.counts();
+        let (net, beta, alpha) = (self.levels.finest(), beta as f32, std::mem::take(&mut self.ahead));
+        let (counts, Shared { x, p, .. }) = (net.counts(), &mut self.shared);
         let directions = pieces_mut(&mut self.p, counts).zip(pieces(&net.x, counts));
-        directions.for_each(|(p, z)| gather::redirect(p, z, beta));
-        for (p, z) in self.shared.p.iter_mut().zip(&net.ties.x) {
-            *p = if beta == 0.0 { *z } else { z + beta * *p };
-        }
+        directions
+            .zip(pieces_mut(&mut self.x, counts))
+            .for_each(|((p, z), x)| gather::go_and_turn(x, alpha, p, z, beta));
+        gather::go_and_turn(x, alpha, p, &net.ties.x, beta);
     }
 
     fn energy(&mut self) -> f64 {
@@ -236,22 +252,18 @@ impl<const D: usize> Space<D> for Composite<D> {
     }
 
     fn step(&mut self, alpha: f64, scale: f64) -> Size {
-        let counts = self.levels.finest().counts();
-        let steps = pieces_mut(&mut self.x, counts).zip(pieces(&self.p, counts));
-        steps.for_each(|(x, p)| gather::advance(x, p, alpha));
-        let Shared { x, p, .. } = &mut self.shared;
-        x.iter_mut().zip(p).for_each(|(x, p)| *x += alpha * f64::from(*p));
+        self.catch_up();
+        self.ahead = alpha;
         self.descend(alpha, scale)
     }
 
     fn take_direction(&mut self) {
-        for (x, p) in self.x.iter_mut().zip(&self.p) {
-            x.iter_mut().zip(p).for_each(|(x, p)| *x += f64::from(*p));
-        }
-        self.shared.x.iter_mut().zip(&self.shared.p).for_each(|(x, p)| *x += f64::from(*p));
+        self.catch_up();
+        self.ahead = 1.0;
     }
 
     fn remove(&mut self, what: Remove, system: &System<'_, D>, components: usize) {
+        self.catch_up();
         let labels = self.labels.get_or_insert_with(|| self.levels.label_components());
         let (cells, shared) = match what {
             Remove::Sum => (&mut self.r, &mut self.shared.r),
@@ -313,6 +325,16 @@ impl<const D: usize> Space<D> for Composite<D> {
 }
 
 impl<const D: usize> Composite<D> {
+    /// Brings `x` to where it is said to be. Along the way of each iteration but the last it goes while `p` is at hand.
+    fn catch_up(&mut self) {
+        let (alpha, counts) = (std::mem::take(&mut self.ahead), self.levels.finest().counts());
+        if alpha != 0.0 {
+            let steps = pieces_mut(&mut self.x, counts).zip(pieces(&self.p, counts));
+            steps.for_each(|(x, p)| gather::go(x, alpha, p));
+            gather::go(&mut self.shared.x, alpha, &self.shared.p);
+        }
+    }
+
     /// `r −= α q`, handed to the preconditioner. Measures `r`.
     fn descend(&mut self, alpha: f64, scale: f64) -> Size {
         let net = self.levels.finest_mut();
@@ -343,25 +365,24 @@ fn multiply<T: Factor, const D: usize>(
     partial.resize(blocks.len() - 1, 0.0);
     let parts = (red, black, PerBlock(partial));
     let desk = || Workspace::<T>::new(net.room);
-    visit(blocks, parts, &desk, &|values, block, (red, black, sum)| {
-        let mut q = [red.0, black.0];
+    visit_stretches(GRAIN, blocks, parts, &desk, &|values, stretch, (red, black, sum)| {
+        let (mut q, block) = ([red.0, black.0], stretch.start);
+        sum.0[0] = 0.0;
         for (colour, q) in q.iter_mut().enumerate() {
-            let pattern = net.pattern(block);
-            let half = &pattern.half[colour];
-            let here = own(&p[colour], blocks, block, colour);
-            let other = &p[1 - colour];
-            if pattern.rows.is_some() {
-                rows::product::<T, D>(q, here, half, &net.sight(block, colour, other), whole);
+            let (range, other) = (net.range_of(stretch.clone(), colour), &p[1 - colour]);
+            let (here, half) = (&p[colour][range.clone()], &net.pattern(block).half[colour]);
+            let sight = || net.sight(stretch.clone(), colour, other);
+            if blocks[block].is_plain {
+                rows::product_alone::<T, D>(q, here, &net.diagonal[colour][range], &sight(), whole);
+            } else if blocks[block].form != Form::Listed {
+                rows::product::<T, D>(q, here, half, &sight(), whole);
             } else {
                 values.load(own(other, blocks, block, 1 - colour), net.seen(block, colour, other));
                 gather::product(q, here, half, values, whole);
             }
-        }
-        sum.0[0] = 0.0;
-        for (colour, q) in q.iter_mut().enumerate() {
-            surfaces.hand_out::<f64>(block, colour, q, 1.0);
-            let here = own(&p[colour], blocks, block, colour);
-            for tie in net.ties.of(colour, block) {
+            net.hand_out::<f64>(surfaces, stretch.clone(), colour, q, 1.0);
+            let ties = if blocks[block].is_tied[colour] { net.ties.of(colour, block) } else { &[] };
+            for tie in ties {
                 let node = (tie.node.1 - blocks[block].nodes[colour]) as usize;
                 q[node] += f64::from(tie.link) * (here[node].into() - shared_p[tie.shared as usize].into());
             }

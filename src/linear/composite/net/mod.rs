@@ -3,6 +3,8 @@
 mod sweeps;
 mod transfers;
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::super::stencil::grow;
@@ -42,6 +44,8 @@ pub(super) struct Net<const D: usize> {
     pub whole_of: [f32; 2],
     /// One over the diagonal and what bodies add to it.
     pub inverse: Colours<f32>,
+    /// The diagonal, rounded. On the finest level only.
+    pub diagonal: Colours<f32>,
     /// Shared nodes.
     pub ties: Ties,
     /// Blocks beside bodies, and those of them where sweeps are damped for it.
@@ -143,7 +147,8 @@ impl<const D: usize> Net<D> {
             let is_tied = this.half.each_ref().map(|half| half.is_tied);
             let keeps_links = this.half.iter().any(|half| !half.links.is_empty());
             let form = this.form();
-            let is_plain = form != Form::Listed && !keeps_links && is_tied == [false; 2];
+            let is_round = this.half.iter().all(|half| half.is_round);
+            let is_plain = form != Form::Listed && !keeps_links && is_tied == [false; 2] && is_round;
             self.blocks.push(Block { pattern, form, keeps_links, is_tied, is_plain, counts, ..next });
             for (first, count) in next.nodes.iter_mut().zip(counts) {
                 *first += count.next_multiple_of(8);
@@ -206,12 +211,12 @@ impl<const D: usize> Net<D> {
         (0..2).for_each(|colour| self.copy_seen(colour, &mut values[1 - colour]));
     }
 
-    /// What the rows of a colour of a block see of the `other` one.
+    /// What the rows of a colour of some blocks see of the `other` one.
     #[inline]
-    pub fn sight<'a, T>(&'a self, block: usize, colour: usize, other: &'a [T]) -> Sight<'a, T> {
-        let rows = range(&self.blocks, block, colour);
+    pub fn sight<'a, T>(&'a self, blocks: Range<usize>, colour: usize, other: &'a [T]) -> Sight<'a, T> {
+        let rows = self.range_of(blocks.clone(), colour);
         let near = &self.near[colour][rows.start / 8..rows.end / 8];
-        Sight::new(other, range(&self.blocks, block, 1 - colour), near)
+        Sight::new(other, self.range_of(blocks, 1 - colour), near)
     }
 
     /// The copies of what the nodes of a colour of a block see beyond it, if they are listed.
@@ -235,10 +240,27 @@ impl<const D: usize> Net<D> {
         }
     }
 
+    /// Where the nodes of a colour of blocks that follow each other lie in the arrays.
+    #[inline]
+    pub fn range_of(&self, blocks: Range<usize>, colour: usize) -> Range<usize> {
+        self.range(blocks.start, colour).start..self.range(blocks.end - 1, colour).end
+    }
+
     /// Where the nodes of a colour of a block lie in the arrays.
     #[inline]
-    pub fn range(&self, block: usize, colour: usize) -> std::ops::Range<usize> {
+    pub fn range(&self, block: usize, colour: usize) -> Range<usize> {
         range(&self.blocks, block, colour)
+    }
+
+    /// Finds the diagonal as products with plain blocks need it.
+    pub fn find_diagonal(&mut self) {
+        let Net { patterns, blocks, diagonal, .. } = self;
+        for colour in 0..2 {
+            grow(&mut diagonal[colour], blocks.last().map_or(0, |end| end.nodes[colour] as usize));
+            visit(blocks, Nodes(&mut diagonal[colour], colour), &|| (), &|(), block, diagonal| {
+                diagonal.0.copy_from_slice(&patterns[blocks[block].pattern as usize].half[colour].rounded);
+            });
+        }
     }
 
     /// Finds one over the diagonal, once shared nodes are tied.
@@ -259,7 +281,7 @@ impl<const D: usize> Net<D> {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        let values = [&self.inverse, &self.x, &self.b];
+        let values = [&self.inverse, &self.diagonal, &self.x, &self.b];
         self.topology.bytes()
             + self.patterns.iter().map(Pattern::bytes).sum::<usize>()
             + self.origin.capacity() * 4

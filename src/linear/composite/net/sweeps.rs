@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::super::super::layout::Row;
 use super::super::gather::{self, Workspace};
 use super::super::rows;
-use super::super::sight::Sight;
+use super::super::shape::Lane;
 use super::super::surfaces::Surfaces;
 use super::super::visit::{
     Block, Form, Nodes, PIECE, PerBlock, STRETCH, pieces, pieces_mut, visit_stretches,
@@ -145,29 +145,27 @@ impl<const D: usize> Net<D> {
         if let Some(bodies) = pass.bodies {
             let room = &mut desk.rhs[..range.len()];
             room.copy_from_slice(rhs);
-            for block in blocks.clone().filter(|&block| self.touched[block]) {
-                let own = self.range(block, colour);
-                bodies.hand_out::<f32>(
-                    block,
-                    colour,
-                    &mut room[own.start - range.start..own.end - range.start],
-                    -1.0,
-                );
-            }
+            self.hand_out(bodies, blocks.clone(), colour, room, -1.0);
             rhs = room;
         }
-        let other = self.x[1 - colour].as_slice();
-        let near = &self.near[colour][range.start / 8..range.end / 8];
-        let sight = Sight::new(other, self.range_of(blocks, 1 - colour), near);
+        let sight = self.sight(blocks, colour, &self.x[1 - colour]);
         rows::relax_alone::<D>(x, rhs, inverse, None, &sight, self.whole);
     }
 
-    /// Where the nodes of a colour of a stretch of blocks lie in the arrays.
-    #[inline]
-    fn range_of(&self, blocks: Range<usize>, colour: usize) -> Range<usize> {
-        let first = self.blocks[blocks.start].nodes[colour] as usize;
-        let last = &self.blocks[blocks.end - 1];
-        first..(last.nodes[colour] + last.counts[colour]) as usize
+    /// Adds what moving bodies do to the nodes of a colour of blocks that follow each other, so many times.
+    pub fn hand_out<A: Lane>(
+        &self,
+        bodies: &Surfaces,
+        blocks: Range<usize>,
+        colour: usize,
+        out: &mut [A],
+        scale: f64,
+    ) {
+        let first = self.range(blocks.start, colour).start;
+        for block in blocks.filter(|&block| self.touched[block]) {
+            let own = self.range(block, colour);
+            bodies.hand_out(block, colour, &mut out[own.start - first..own.end - first], scale);
+        }
     }
 
     #[inline]
@@ -182,7 +180,7 @@ impl<const D: usize> Net<D> {
         let Block { form, is_tied, .. } = &self.blocks[block];
         let half = &self.pattern(block).half[colour];
         if *form != Form::Listed {
-            let sight = self.sight(block, colour, other);
+            let sight = self.sight(block..block + 1, colour, other);
             if is_tied[colour] || self.damped[block] && !from_zero {
                 rows::relax::<D>(x, rhs, inverse, half, &sight, self.whole);
             } else {

@@ -21,7 +21,15 @@ impl<const D: usize> Net<D> {
         let out = &mut desk.residual[..x.len()];
         if self.blocks[block].form != Form::Listed {
             let inverse = &self.inverse[colour][self.range(block, colour)];
-            rows::residual::<D>(out, x, rhs, inverse, half, &self.sight(block, colour, other), self.whole);
+            rows::residual::<D>(
+                out,
+                x,
+                rhs,
+                inverse,
+                half,
+                &self.sight(block..block + 1, colour, other),
+                self.whole,
+            );
             return out;
         }
         desk.values.load(&other[self.range(block, 1 - colour)], self.seen(block, colour, other));

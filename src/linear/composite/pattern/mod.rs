@@ -71,6 +71,8 @@ pub(super) struct Half {
     /// The same, rounded, and one over it, 0 where it is 0.
     pub rounded: Vec<f32>,
     pub inverse: Vec<f32>,
+    /// Whether nothing was lost by rounding.
+    pub is_round: bool,
     /// Whether shared nodes are linked to any of these.
     pub is_tied: bool,
 }
@@ -92,6 +94,7 @@ impl Half {
     /// Rounds the diagonal, and finds one over it.
     pub fn find_inverse(&mut self) {
         self.rounded = self.diagonal.iter().map(|&sum| sum as f32).collect();
+        self.is_round = self.diagonal.iter().zip(&self.rounded).all(|(&sum, &own)| sum == f64::from(own));
         let over = |&sum: &f64| if sum > 0.0 { (1.0 / sum) as f32 } else { 0.0 };
         self.inverse = self.diagonal.iter().map(over).collect();
     }
