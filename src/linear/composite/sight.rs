@@ -5,6 +5,7 @@
 //! is copied into rows before each pass. So an array that is looked at has, behind the nodes' places, a row of zeros and
 //! then these copies; blocks that list their nodes find all there that they see beyond themselves.
 
+use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::super::layout::{Row, plane_rows};
@@ -31,12 +32,20 @@ pub(super) struct Sight<'a, T> {
     pub near: &'a [Near],
 }
 
-/// Copies what is seen out of line: `copies[k] = from[places[k]]`.
+/// Copies what is seen out of line: `copies[k] = from[places[k]]`. The places are those that [`Plan::look`] finds.
 pub(super) fn copy<T: Copy + Send + Sync>(from: &[T], places: &[u32], copies: &mut [T]) {
     const GRAIN: usize = 4096;
-    copies.par_chunks_mut(GRAIN).zip(places.par_chunks(GRAIN)).for_each(|(copies, places)| {
-        copies.iter_mut().zip(places).for_each(|(copy, &place)| *copy = from[place as usize]);
-    });
+    let parts = copies.par_chunks_mut(GRAIN).zip(places.par_chunks(GRAIN));
+    parts.for_each(|(copies, places)| gather(from, places, copies));
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+fn gather<T: Copy>(from: &[T], places: &[u32], copies: &mut [T]) {
+    for (copy, &place) in copies.iter_mut().zip(places) {
+        debug_assert!((place as usize) < from.len());
+        // SAFETY: `from` holds all nodes and the row of zeros, and nothing else is ever looked at.
+        *copy = unsafe { *from.get_unchecked(place as usize) };
+    }
 }
 
 /// A network whose blocks have their places.
