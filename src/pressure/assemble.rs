@@ -91,7 +91,7 @@ pub(super) fn assemble<const D: usize>(
         match midst(problem, filled, label, gas, slot) {
             Midst::One(part) => {
                 let tiles = tiles.filter(|_| part == Part::Liquid);
-                known[0] = tiles.map(|tiles| tiles.left_in(problem.blocks, slot));
+                known[0] = tiles.map(|tiles| tiles.left_in(problem.blocks, slot, |_| masks::all(D)));
                 keep(Kept::Alike { link: link_within(problem, part), cut }, &mut link);
                 let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, wanted, corrects };
                 assemble_interior(problem, velocity, part, slot, rows);
@@ -99,7 +99,10 @@ pub(super) fn assemble<const D: usize>(
             Midst::Mixed(parts) => {
                 keep(Kept::Own, &mut link);
                 let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, wanted, corrects };
-                assemble_block(problem, velocity, &parts, slot, rows);
+                if assemble_block(problem, velocity, &parts, slot, rows) {
+                    let fluid = |slot: usize| masks::bits_of(label.block(slot), |own| own == Label::Liquid);
+                    known[0] = tiles.map(|tiles| tiles.left_in(problem.blocks, slot, fluid));
+                }
                 link.iter_mut().zip(&cut).for_each(|(link, cut)| clear_cells(cut, link));
             }
         }

@@ -40,7 +40,7 @@ pub struct Projection<const D: usize> {
     pub(super) rhs: Field<f64>,
     /// What is kept in each block's links and grounds.
     pub(super) kept: Field<Kept<D>>,
-    /// Unknowns of blocks in the midst of the liquid, if there are tiles in it.
+    /// Unknowns of blocks in the midst of the liquid, or beside walls alone, if there are tiles in it.
     pub(super) known: Field<Option<Bits>>,
     /// Scaled pressure `p·dt/(ρ·dx)`: the last solution, and the next solve's first guess.
     pub q: Field<f64>,

@@ -39,14 +39,15 @@ impl<const D: usize> Rows<'_, '_, D> {
     }
 }
 
-/// A block with surfaces or walls, in it or next to it.
+/// A block with surfaces or walls, in it or next to it. Returns whether there is nothing but liquid and walls that stand still,
+/// and all faces between cells of liquid are open as a whole.
 pub(super) fn assemble_block<const D: usize>(
     problem: &Problem<'_, D>,
     velocity: &[Field<f32>; D],
     parts: &[Part; MOST],
     slot: usize,
     rows: &mut Rows<'_, '_, D>,
-) {
+) -> bool {
     const OPEN: &[f32] = &[1.0; SIDE * SIDE * SIDE];
     let (blocks, boundary) = (problem.blocks, problem.boundary);
     let has_surface = has_surface::<D>(parts);
@@ -77,7 +78,7 @@ pub(super) fn assemble_block<const D: usize>(
         has_gas: problem.roles.has_gas(),
         is_moving: boundary.nearness(slot) == Nearness::Moving,
     };
-    let plain = assemble_plain(&near, rows);
+    let (plain, is_whole) = assemble_plain(&near, rows);
     for (row, plain) in plain.into_iter().enumerate().take(block_cells(D) / SIDE) {
         let (at, wanted) = (place_of_row::<D>(row), masks::row(&rows.wanted, row));
         for x in masks::each_in(u64::from(wanted & !plain)).filter(|x| parts[at + x].is_own()) {
@@ -96,6 +97,7 @@ pub(super) fn assemble_block<const D: usize>(
         }
     }
     expand(problem, slot, |row| row_from(parts, place_of_row::<D>(row)), rows);
+    is_whole && !near.has_surface && !near.is_moving
 }
 
 /// Values on the faces across an axis: of a block, and of the next one along it.
@@ -142,9 +144,12 @@ struct Near<'a, const D: usize> {
 }
 
 /// Rows of the cells that are [plain](Near::plain_in), eight cells at a time; those of all others become zero. Returns
-/// which cells are plain.
+/// which cells are plain, and whether all faces between them and other liquid are open as a whole.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-fn assemble_plain<const D: usize>(near: &Near<'_, D>, rows: &mut Rows<'_, '_, D>) -> [u8; SIDE * SIDE] {
+fn assemble_plain<const D: usize>(
+    near: &Near<'_, D>,
+    rows: &mut Rows<'_, '_, D>,
+) -> ([u8; SIDE * SIDE], bool) {
     let mut plain = [[0f32; SIDE]; SIDE * SIDE];
     let mut done = [0; SIDE * SIDE];
     for (row, (plain, done)) in plain.iter_mut().zip(&mut done).enumerate().take(block_cells(D) / SIDE) {
@@ -156,10 +161,10 @@ fn assemble_plain<const D: usize>(near: &Near<'_, D>, rows: &mut Rows<'_, '_, D>
         *done = masks::row_of(&marks);
     }
     rows.rhs.fill(0.0);
-    near.assemble_across::<0>(&plain, rows);
-    near.assemble_across::<1>(&plain, rows);
+    let mut is_whole = near.assemble_across::<0>(&plain, rows);
+    is_whole &= near.assemble_across::<1>(&plain, rows);
     if D == 3 {
-        near.assemble_across::<2>(&plain, rows);
+        is_whole &= near.assemble_across::<2>(&plain, rows);
     }
     for (rhs, plain) in rows.rhs.as_chunks_mut::<SIDE>().0.iter_mut().zip(&plain) {
         for x in 0..SIDE {
@@ -175,7 +180,7 @@ fn assemble_plain<const D: usize>(near: &Near<'_, D>, rows: &mut Rows<'_, '_, D>
             }
         }
     }
-    done
+    (done, is_whole)
 }
 
 impl<const D: usize> Near<'_, D> {
@@ -196,14 +201,16 @@ impl<const D: usize> Near<'_, D> {
         plain
     }
 
-    /// What the faces across an axis are to plain cells; for others it is without meaning.
+    /// What the faces across an axis are to plain cells; for others it is without meaning. Returns whether those between plain
+    /// cells and other liquid are all open as a whole.
     // Marks are factors here, and nothing branches: compilers then work on eight cells at once.
     #[inline(always)]
     fn assemble_across<const AXIS: usize>(
         &self,
         plain: &[[f32; SIDE]; SIDE * SIDE],
         rows: &mut Rows<'_, '_, D>,
-    ) {
+    ) -> bool {
+        let mut closed = [0f32; SIDE];
         let (impulse, stride) = (self.impulse[AXIS], HALO.stride(AXIS));
         let (links, rhs) = (rows.link[AXIS].as_chunks_mut().0, rows.rhs.as_chunks_mut::<SIDE>().0);
         let (grounds, areas) = (rows.ground.as_chunks_mut().0, rows.area.as_chunks_mut().0);
@@ -215,10 +222,11 @@ impl<const D: usize> Near<'_, D> {
             let at = place_of_row::<D>(row);
             let faces = self.faces[AXIS].around_row(AXIS, row);
             let open = self.open[AXIS].around_row(AXIS, row);
-            let (below, mut link, mut inflow) =
-                (self.marks(at - stride, Part::Liquid), [0.0; SIDE], rhs[row]);
+            let [below, above] = [at - stride, at + stride].map(|at| self.marks(at, Part::Liquid));
+            let (mut link, mut inflow) = ([0.0; SIDE], rhs[row]);
             for x in 0..SIDE {
                 link[x] = plain[x] * below[x] * open[0][x];
+                closed[x] += plain[x] * (below[x] * (1.0 - open[0][x]) + above[x] * (1.0 - open[1][x]));
             }
             links[row] = link;
             for (side, sign) in [(0, 1.0), (1, -1.0)] {
@@ -241,6 +249,7 @@ impl<const D: usize> Near<'_, D> {
                 (grounds[row], areas[row]) = (ground, area);
             }
         }
+        closed == [0.0; SIDE]
     }
 
     /// One for cells of a row that are such a part, zero for others.

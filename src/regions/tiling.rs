@@ -229,15 +229,14 @@ impl<const D: usize> Tiling<D> {
         Bodies { list: &self.bodies, patches: &self.patches, whole, known, inside }
     }
 
-    /// Cells that tiles leave of a block, and that touch others that they leave, in or beside it. That makes them unknowns
-    /// if all these cells are of one fluid.
-    pub fn left_in(&self, blocks: &Blocks<D>, slot: usize) -> Bits {
-        let all = masks::all(D);
-        let outside = |slot: usize| -> Bits { masks::without(&all, &self.inside[slot]) };
-        let (here, mut touching) = (outside(slot), masks::NONE);
+    /// Cells of a `fluid` that tiles leave of a block, and that touch others that they leave, in or beside it. That makes them
+    /// unknowns if all faces between them are open; `fluid(slot)` are the cells of a block that are of the fluid.
+    pub fn left_in(&self, blocks: &Blocks<D>, slot: usize, fluid: impl Fn(usize) -> Bits) -> Bits {
+        let left = |slot: usize| masks::without(&fluid(slot), &self.inside[slot]);
+        let (here, mut touching) = (left(slot), masks::NONE);
         for axis in 0..D {
             for (high, side) in [(false, Side::Low), (true, Side::High)] {
-                let beyond = outside(blocks.beside(slot, axis, side) as usize);
+                let beyond = left(blocks.beside(slot, axis, side) as usize);
                 touching = masks::or(&touching, &masks::beside::<D>(&here, axis, high, &beyond));
             }
         }
