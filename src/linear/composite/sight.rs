@@ -8,12 +8,15 @@
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::super::layout::{Row, plane_rows};
+use super::super::layout::{Row, half_rows, plane_rows};
 use super::super::topology::Topology;
 use super::frame::THERE;
 use super::pattern::Pattern;
 use super::rows::{self, Rows};
 use super::visit::Block;
+
+/// The most rows of a colour that a block has.
+const MOST_ROWS: usize = half_rows(3);
 
 /// What a row sees beside the row at its own place.
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,6 +114,14 @@ impl<const D: usize> Plan<'_, D> {
         let row_of = |block: usize, rows: &Rows, row: usize| {
             rows.rank(row).map_or(zero / 8, |rank| self.blocks[block].nodes[other] / 8 + rank as u32)
         };
+        // By axis and side: the block there, if any, and its rows if they can be looked at where they are.
+        let views: [[_; 2]; D] = beside.map(|sides| {
+            sides.map(|block| self.beside(rows, block as usize).map(|there| (block as usize, there)))
+        });
+        let mut here = [zero / 8; MOST_ROWS];
+        for row in rows.kept() {
+            here[row] = row_of(block, rows, row);
+        }
         let first_copy = (zero + 8 + self.blocks[block].beyond[colour]) / 8;
         let mut copies = 0;
         // What a cell in a lane of a row sees beyond the block; nothing if its neighbour is inside.
@@ -129,11 +140,10 @@ impl<const D: usize> Plan<'_, D> {
                 if rows.outward[2 * axis + high][colour] >> row & 1 == 0 {
                     return zero / 8;
                 }
-                let block = beside[axis][high] as usize;
-                match self.beside(rows, block) {
+                match views[axis][high] {
                     None => zero / 8,
-                    Some(Ok(rows)) => row_of(block, rows, there),
-                    Some(Err(there)) => {
+                    Some((block, Ok(rows))) => row_of(block, rows, there),
+                    Some((block, Err(there))) => {
                         let out = &mut beyond[8 * copies..8 * copies + 8];
                         for (out, &cell) in out.iter_mut().zip(cells) {
                             *out = find(there, block, cell, 2 * axis + high).unwrap_or(zero);
@@ -143,25 +153,25 @@ impl<const D: usize> Plan<'_, D> {
                     }
                 }
             };
-            let here = |row: usize| row_of(block, rows, row);
-            let below = if m > 0 { here(row - plane) } else { side(D - 1, 0, row + 3 * plane) };
-            let above = if m < 3 { here(row + plane) } else { side(D - 1, 1, row - 3 * plane) };
+            let below = if m > 0 { here[row - plane] } else { side(D - 1, 0, row + 3 * plane) };
+            let above = if m < 3 { here[row + plane] } else { side(D - 1, 1, row - 3 * plane) };
             let [even, odd] = if (y + colour).is_multiple_of(2) { [below, above] } else { [above, below] };
             let [south, north] = if D == 3 {
                 [
-                    if y > 0 { here(row - 1) } else { side(1, 0, row + 7) },
-                    if y < 7 { here(row + 1) } else { side(1, 1, row - 7) },
+                    if y > 0 { here[row - 1] } else { side(1, 0, row + 7) },
+                    if y < 7 { here[row + 1] } else { side(1, 1, row - 7) },
                 ]
             } else {
                 [zero / 8; 2]
             };
             let end = |high: usize| {
                 let axis = frame.turn[0];
-                let block = beside[axis][high] as usize;
-                match self.beside(rows, block) {
+                match views[axis][high] {
                     None => zero,
-                    Some(Ok(there)) => 8 * row_of(block, there, row) + 7 * (1 - high as u32),
-                    Some(Err(there)) => find(there, block, cells[7 * high], 2 * axis + high).unwrap_or(zero),
+                    Some((block, Ok(there))) => 8 * row_of(block, there, row) + 7 * (1 - high as u32),
+                    Some((block, Err(there))) => {
+                        find(there, block, cells[7 * high], 2 * axis + high).unwrap_or(zero)
+                    }
                 }
             };
             *near = Near { rows: [even, odd, south, north], ends: [end(0), end(1)] };
