@@ -60,7 +60,7 @@ pub(super) fn assemble<const D: usize>(
     let parts = (to.link.each_mut().map(Field::parts), sums, to.kept.parts(), to.known.parts());
     let live = &to.live_flag;
     let corrects = problem.roles.outflow.iter().any(|&outflow| outflow != 0.0);
-    let slots = problem.blocks.slots();
+    let (slots, asks_for_whole) = (problem.blocks.slots(), tiles.is_some());
     for_each_block_collecting(slots, parts, &mut to.shores, |slot, (mut link, sums, kept, known), shore| {
         known[0] = None;
         let (ground, area, rhs) = sums;
@@ -93,12 +93,14 @@ pub(super) fn assemble<const D: usize>(
                 let tiles = tiles.filter(|_| part == Part::Liquid);
                 known[0] = tiles.map(|tiles| tiles.left_in(problem.blocks, slot, |_| masks::all(D)));
                 keep(Kept::Alike { link: link_within(problem, part), cut }, &mut link);
-                let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, wanted, corrects };
+                let rows =
+                    &mut Rows { link: &mut link, ground, area, rhs, shore, wanted, asks_for_whole, corrects };
                 assemble_interior(problem, velocity, part, slot, rows);
             }
             Midst::Mixed(parts) => {
                 keep(Kept::Own, &mut link);
-                let rows = &mut Rows { link: &mut link, ground, area, rhs, shore, wanted, corrects };
+                let rows =
+                    &mut Rows { link: &mut link, ground, area, rhs, shore, wanted, asks_for_whole, corrects };
                 if assemble_block(problem, velocity, &parts, slot, rows) {
                     let fluid = |slot: usize| masks::bits_of(label.block(slot), |own| own == Label::Liquid);
                     known[0] = tiles.map(|tiles| tiles.left_in(problem.blocks, slot, fluid));

@@ -27,6 +27,8 @@ pub(super) struct Rows<'r, 'f, const D: usize> {
     pub shore: &'r mut Shore,
     /// Cells that may be unknowns: not those inside tiles. Others need no more than what their neighbours read.
     pub wanted: masks::Bits,
+    /// Whether to find out if all links are whole.
+    pub asks_for_whole: bool,
     /// Whether any region is asked for an outflow.
     pub corrects: bool,
 }
@@ -40,7 +42,7 @@ impl<const D: usize> Rows<'_, '_, D> {
 }
 
 /// A block with surfaces or walls, in it or next to it. Returns whether there is nothing but liquid and walls that stand still,
-/// and all faces between cells of liquid are open as a whole.
+/// and all faces between cells of liquid are open as a whole, if asked for it.
 pub(super) fn assemble_block<const D: usize>(
     problem: &Problem<'_, D>,
     velocity: &[Field<f32>; D],
@@ -78,7 +80,7 @@ pub(super) fn assemble_block<const D: usize>(
         has_gas: problem.roles.has_gas(),
         is_moving: boundary.nearness(slot) == Nearness::Moving,
     };
-    let (plain, is_whole) = assemble_plain(&near, rows);
+    let plain = assemble_plain(&near, rows);
     for (row, plain) in plain.into_iter().enumerate().take(block_cells(D) / SIDE) {
         let (at, wanted) = (place_of_row::<D>(row), masks::row(&rows.wanted, row));
         for x in masks::each_in(u64::from(wanted & !plain)).filter(|x| parts[at + x].is_own()) {
@@ -97,7 +99,7 @@ pub(super) fn assemble_block<const D: usize>(
         }
     }
     expand(problem, slot, |row| row_from(parts, place_of_row::<D>(row)), rows);
-    is_whole && !near.has_surface && !near.is_moving
+    rows.asks_for_whole && !near.has_surface && !near.is_moving && is_whole(&near, &rows.wanted)
 }
 
 /// Values on the faces across an axis: of a block, and of the next one along it.
@@ -144,12 +146,9 @@ struct Near<'a, const D: usize> {
 }
 
 /// Rows of the cells that are [plain](Near::plain_in), eight cells at a time; those of all others become zero. Returns
-/// which cells are plain, and whether all faces between them and other liquid are open as a whole.
+/// which cells are plain.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-fn assemble_plain<const D: usize>(
-    near: &Near<'_, D>,
-    rows: &mut Rows<'_, '_, D>,
-) -> ([u8; SIDE * SIDE], bool) {
+fn assemble_plain<const D: usize>(near: &Near<'_, D>, rows: &mut Rows<'_, '_, D>) -> [u8; SIDE * SIDE] {
     let mut plain = [[0f32; SIDE]; SIDE * SIDE];
     let mut done = [0; SIDE * SIDE];
     for (row, (plain, done)) in plain.iter_mut().zip(&mut done).enumerate().take(block_cells(D) / SIDE) {
@@ -161,10 +160,10 @@ fn assemble_plain<const D: usize>(
         *done = masks::row_of(&marks);
     }
     rows.rhs.fill(0.0);
-    let mut is_whole = near.assemble_across::<0>(&plain, rows);
-    is_whole &= near.assemble_across::<1>(&plain, rows);
+    near.assemble_across::<0>(&plain, rows);
+    near.assemble_across::<1>(&plain, rows);
     if D == 3 {
-        is_whole &= near.assemble_across::<2>(&plain, rows);
+        near.assemble_across::<2>(&plain, rows);
     }
     for (rhs, plain) in rows.rhs.as_chunks_mut::<SIDE>().0.iter_mut().zip(&plain) {
         for x in 0..SIDE {
@@ -180,7 +179,25 @@ fn assemble_plain<const D: usize>(
             }
         }
     }
-    (done, is_whole)
+    done
+}
+
+/// Whether all faces between wanted cells and others are open as a whole, where both are liquid.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+fn is_whole<const D: usize>(near: &Near<'_, D>, wanted: &masks::Bits) -> bool {
+    let mut closed = [0f32; SIDE];
+    for row in (0..block_cells(D) / SIDE).filter(|&row| masks::row(wanted, row) != 0) {
+        let at = place_of_row::<D>(row);
+        let here = near.marks(at, Part::Liquid);
+        for axis in 0..D {
+            let (open, stride) = (near.open[axis].around_row(axis, row), HALO.stride(axis));
+            let [below, above] = [at - stride, at + stride].map(|at| near.marks(at, Part::Liquid));
+            for x in 0..SIDE {
+                closed[x] += here[x] * (below[x] * (1.0 - open[0][x]) + above[x] * (1.0 - open[1][x]));
+            }
+        }
+    }
+    closed == [0.0; SIDE]
 }
 
 impl<const D: usize> Near<'_, D> {
@@ -201,16 +218,14 @@ impl<const D: usize> Near<'_, D> {
         plain
     }
 
-    /// What the faces across an axis are to plain cells; for others it is without meaning. Returns whether those between plain
-    /// cells and other liquid are all open as a whole.
+    /// What the faces across an axis are to plain cells; for others it is without meaning.
     // Marks are factors here, and nothing branches: compilers then work on eight cells at once.
     #[inline(always)]
     fn assemble_across<const AXIS: usize>(
         &self,
         plain: &[[f32; SIDE]; SIDE * SIDE],
         rows: &mut Rows<'_, '_, D>,
-    ) -> bool {
-        let mut closed = [0f32; SIDE];
+    ) {
         let (impulse, stride) = (self.impulse[AXIS], HALO.stride(AXIS));
         let (links, rhs) = (rows.link[AXIS].as_chunks_mut().0, rows.rhs.as_chunks_mut::<SIDE>().0);
         let (grounds, areas) = (rows.ground.as_chunks_mut().0, rows.area.as_chunks_mut().0);
@@ -222,11 +237,10 @@ impl<const D: usize> Near<'_, D> {
             let at = place_of_row::<D>(row);
             let faces = self.faces[AXIS].around_row(AXIS, row);
             let open = self.open[AXIS].around_row(AXIS, row);
-            let [below, above] = [at - stride, at + stride].map(|at| self.marks(at, Part::Liquid));
-            let (mut link, mut inflow) = ([0.0; SIDE], rhs[row]);
+            let (below, mut link, mut inflow) =
+                (self.marks(at - stride, Part::Liquid), [0.0; SIDE], rhs[row]);
             for x in 0..SIDE {
                 link[x] = plain[x] * below[x] * open[0][x];
-                closed[x] += plain[x] * (below[x] * (1.0 - open[0][x]) + above[x] * (1.0 - open[1][x]));
             }
             links[row] = link;
             for (side, sign) in [(0, 1.0), (1, -1.0)] {
@@ -249,7 +263,6 @@ impl<const D: usize> Near<'_, D> {
                 (grounds[row], areas[row]) = (ground, area);
             }
         }
-        closed == [0.0; SIDE]
     }
 
     /// One for cells of a row that are such a part, zero for others.
