@@ -1,9 +1,11 @@
 //! Matrix and right-hand side.
 
+use multiversion::multiversion;
+
 use crate::geometry::{Label, Nearness};
 use crate::grid::{Blocks, Field, SIDE, for_each_block_collecting, load_halo, masks};
 use crate::math::{Side, unflatten};
-use crate::regions::{RowBeside, Tiling};
+use crate::regions::{Beside, Tiling};
 
 use super::phases::{HALO, MOST, Midst, Part, midst};
 use super::rows::{Faces, Rows, Shore, assemble_block, assemble_interior, link_within};
@@ -110,7 +112,10 @@ pub(super) fn assemble<const D: usize>(
         }
         if let Some(tiles) = tiles {
             clear_cells(tiles.inside(slot), rhs);
-            take_flow_of_tiles(tiles, problem.blocks, velocity, slot, rhs);
+            tiles.each_beside(slot, |beside| {
+                let faces = Faces::of(problem.blocks, &velocity[beside.axis], slot, beside.axis);
+                take_flow_of_tile(&beside, &faces, rhs);
+            });
         }
     });
     let is_outside = |slot: usize| tiles.is_none_or(|tiles| *tiles.inside(slot) != masks::all(D));
@@ -128,24 +133,22 @@ fn cut_by<const D: usize>(tiles: &Tiling<D>, blocks: &Blocks<D>, slot: usize) ->
 }
 
 /// What flows through the surface of a tile is what its own field says, to the last bit: it takes the place of the velocities
-/// there.
-fn take_flow_of_tiles<const D: usize>(
-    tiles: &Tiling<D>,
-    blocks: &Blocks<D>,
-    velocity: &[Field<f32>; D],
-    slot: usize,
-    rhs: &mut [f64],
-) {
-    let rhs = rhs.as_chunks_mut::<SIDE>().0;
-    tiles.each_row_beside(slot, |beside| {
-        let RowBeside { axis, ahead, row, cells, velocity: exact } = beside;
-        let faces = Faces::of(blocks, &velocity[axis], slot, axis).around_row(axis, row)[ahead as usize];
-        let sign = if ahead { 1.0 } else { -1.0 };
+/// there, which are on the given faces.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+fn take_flow_of_tile<const D: usize>(beside: &Beside<'_, D>, faces: &Faces<'_>, rhs: &mut [f64]) {
+    let sign = if beside.ahead { 1.0 } else { -1.0 };
+    for (row, rhs) in rhs.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
+        let cells = masks::row(beside.cells, row);
+        if cells == 0 {
+            continue;
+        }
+        let exact = beside.velocity(row);
+        let faces = faces.around_row(beside.axis, row)[usize::from(beside.ahead)];
         for x in 0..SIDE {
             let is_beside = cells >> x & 1 == 1;
-            rhs[row][x] += if is_beside { sign * (f64::from(faces[x]) - exact[x]) } else { 0.0 };
+            rhs[x] += if is_beside { sign * (f64::from(faces[x]) - exact[x]) } else { 0.0 };
         }
-    });
+    }
 }
 
 /// Makes all links of a block alike, but for those that are cut.

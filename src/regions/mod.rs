@@ -20,5 +20,5 @@ mod tiling;
 mod whole;
 
 pub use boxes::TileSize;
-pub use motion::RowBeside;
+pub use motion::Beside;
 pub use tiling::{Division, Ground, Tile, TileRules, Tiling};

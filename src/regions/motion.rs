@@ -15,7 +15,7 @@ use super::tiling::{Tile, Tiling};
 impl<const D: usize> Tiling<D> {
     /// Sets every tile's field to the one closest to the velocities on all its faces, in kinetic energy (CBAR eq. 24).
     /// Interior faces count as much as those at its surface: so fitting and solving are together one projection.
-    /// Afterwards [`Self::each_row_beside`] tells what flows through the surfaces.
+    /// Afterwards [`Self::each_beside`] tells what flows through the surfaces.
     pub fn fit(&mut self, blocks: &Blocks<D>, velocity: &[Field<f32>; D]) {
         let (pieces, bodies, patches) = (&self.pieces, &self.bodies, &self.patches);
         self.tiles.par_iter_mut().zip(bodies).for_each(|(tile, body)| {
@@ -39,15 +39,13 @@ impl<const D: usize> Tiling<D> {
         self.contacts.find::<D>(&self.bodies, &self.patches, blocks.slot_count());
     }
 
-    /// Calls `each` for the faces between tiles and the cells of a block, row by row.
-    pub fn each_row_beside(&self, slot: usize, mut each: impl FnMut(RowBeside)) {
+    /// Calls `each` for the faces between tiles and the cells of a block, tile by tile and axis by axis.
+    pub fn each_beside(&self, slot: usize, mut each: impl FnMut(Beside<'_, D>)) {
         for &Contact { tile, axis, patch } in self.contacts.of(slot) {
-            let (field, patch) =
-                (&self.tiles[tile as usize].field[axis as usize], &self.patches[patch as usize]);
-            for (row, cells) in rows_of::<D>(&patch.cells) {
-                let velocity = values_in_row::<D>(field, patch.corner(), row);
-                each(RowBeside { axis: axis as usize, ahead: patch.ahead, row, cells, velocity });
-            }
+            let (tile, patch, axis) =
+                (&self.tiles[tile as usize], &self.patches[patch as usize], axis as usize);
+            let (field, corner) = (&tile.field[axis], patch.corner());
+            each(Beside { axis, ahead: patch.ahead, cells: &patch.cells, field, corner });
         }
     }
 
@@ -116,18 +114,24 @@ impl<const D: usize> Tiling<D> {
     }
 }
 
-/// Faces between a tile and a row of cells, across an axis.
-pub struct RowBeside {
+/// Faces between a tile and cells of a block, across an axis.
+pub struct Beside<'a, const D: usize> {
     /// The axis.
     pub axis: usize,
     /// Whether the tile lies on the cells' high side.
     pub ahead: bool,
-    /// Number of the row in its block.
-    pub row: usize,
-    /// Those of its cells that lie beside the tile.
-    pub cells: u8,
-    /// The tile's velocity on the faces, m/s.
-    pub velocity: [f64; SIDE],
+    /// The cells.
+    pub cells: &'a Bits,
+    field: &'a [f64; 4],
+    corner: [f64; 3],
+}
+
+impl<const D: usize> Beside<'_, D> {
+    /// The tile's velocity on the faces of a row, m/s.
+    #[inline(always)]
+    pub fn velocity(&self, row: usize) -> [f64; SIDE] {
+        values_in_row::<D>(self.field, self.corner, row)
+    }
 }
 
 /// A quadratic function: the pressure whose gradient changes a tile's velocity the way it changed.
