@@ -367,7 +367,6 @@ fn multiply<T: Factor, const D: usize>(
     let desk = || Workspace::<T>::new(net.room);
     visit_stretches(GRAIN, blocks, parts, &desk, &|values, stretch, (red, black, sum)| {
         let (mut q, block) = ([red.0, black.0], stretch.start);
-        sum.0[0] = 0.0;
         for (colour, q) in q.iter_mut().enumerate() {
             let (range, other) = (net.range_of(stretch.clone(), colour), &p[1 - colour]);
             let (here, half) = (&p[colour][range.clone()], &net.pattern(block).half[colour]);

@@ -68,22 +68,23 @@ pub(super) fn clear_unused<T: Default + Copy>(blocks: &[Block], values: &mut [T]
 /// Places that a thread takes at a time where it does not matter which block they belong to.
 pub(super) const PIECE: usize = 8 * 1024;
 
-/// Pieces of the arrays of both colours, so long. What blocks leave unused is part of them.
-pub(super) fn pieces<T: Sync>(values: &[Vec<T>; 2], counts: [usize; 2]) -> impl Pieces<&[T]> {
+/// Pieces of the arrays of both colours, which are so long. What blocks leave unused is part of them.
+pub(super) fn pieces<T: Sync>(
+    values: &[Vec<T>; 2],
+    counts: [usize; 2],
+) -> impl IndexedParallelIterator<Item = &[T]> {
     let [red, black] = values;
     red[..counts[0]].par_chunks(PIECE).chain(black[..counts[1]].par_chunks(PIECE))
 }
 
 /// The same, to be changed.
-pub(super) fn pieces_mut<T: Send>(values: &mut [Vec<T>; 2], counts: [usize; 2]) -> impl Pieces<&mut [T]> {
+pub(super) fn pieces_mut<T: Send>(
+    values: &mut [Vec<T>; 2],
+    counts: [usize; 2],
+) -> impl IndexedParallelIterator<Item = &mut [T]> {
     let [red, black] = values;
     red[..counts[0]].par_chunks_mut(PIECE).chain(black[..counts[1]].par_chunks_mut(PIECE))
 }
-
-/// Pieces that go with those of other arrays.
-pub(super) trait Pieces<T: Send>: IndexedParallelIterator<Item = T> {}
-
-impl<T: Send, I: IndexedParallelIterator<Item = T>> Pieces<T> for I {}
 
 /// So many blocks, with so many places for nodes of each colour.
 #[derive(Clone, Copy, Debug)]
