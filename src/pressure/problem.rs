@@ -95,7 +95,7 @@ impl<const D: usize> Problem<'_, D> {
     /// Whether a cell takes part in the correction of its region's volume.
     #[inline(always)]
     pub(super) fn is_corrected(&self, part: Part, distance: f32) -> bool {
-        part == Part::Gas || part == Part::Liquid && distance <= -self.blocks.grid().dx as f32
+        (part == Part::Gas) | (part == Part::Liquid) & (distance <= -self.blocks.grid().dx as f32)
     }
 
     /// Net outflow that such cells of a region should have, m/s.

@@ -345,22 +345,42 @@ fn expand<const D: usize>(
     parts: impl Fn(usize) -> [Part; SIDE],
     rows: &mut Rows<'_, '_, D>,
 ) {
-    if !rows.corrects {
-        return;
+    if rows.corrects {
+        let (surface, region) = (problem.surface.block(slot), problem.roles.region.block(slot));
+        add_outflow(problem, (surface, region), &parts, &rows.wanted, rows.rhs);
     }
-    let (surface, region) = (problem.surface.block(slot), problem.roles.region.block(slot));
-    let all = rows.rhs.as_chunks_mut::<SIDE>().0.iter_mut().enumerate();
-    for (row, rhs) in all.filter(|(row, _)| masks::row(&rows.wanted, *row) != 0) {
-        let (parts, region) = (parts(row), row_at(region, row));
-        if region != [region[0]; SIDE] {
-            for x in 0..SIDE {
-                rhs[x] += problem.wanted_outflow(parts[x], slot, row * SIDE + x);
-            }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+fn add_outflow<const D: usize, P: Fn(usize) -> [Part; SIDE]>(
+    problem: &Problem<'_, D>,
+    (surface, region): (&[f32], &[u32]),
+    parts: &P,
+    wanted: &masks::Bits,
+    rhs: &mut [f64],
+) {
+    let all = rhs.as_chunks_mut::<SIDE>().0.iter_mut().enumerate();
+    for (row, rhs) in all.filter(|(row, _)| masks::row(wanted, *row) != 0) {
+        let (parts, surface, region) = (parts(row), row_at(surface, row), row_at(region, row));
+        let mut corrected = [0; SIDE];
+        for x in 0..SIDE {
+            corrected[x] = u8::from(problem.is_corrected(parts[x], surface[x]));
+        }
+        let bits = masks::row_of(&corrected);
+        if bits == 0 {
             continue;
         }
-        let (outflow, surface) = (problem.outflow_of(region[0]), row_at(surface, row));
+        let first = region[bits.trailing_zeros() as usize];
+        let (outflow, mut others) = (problem.outflow_of(first), 0);
         for x in 0..SIDE {
-            rhs[x] += if problem.is_corrected(parts[x], surface[x]) { outflow } else { 0.0 };
+            others |= corrected[x] & u8::from(region[x] != first);
+        }
+        if others != 0 {
+            masks::each_in(u64::from(bits)).for_each(|x| rhs[x] += problem.outflow_of(region[x]));
+            continue;
+        }
+        for x in 0..SIDE {
+            rhs[x] += if corrected[x] == 1 { outflow } else { 0.0 };
         }
     }
 }

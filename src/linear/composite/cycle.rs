@@ -25,6 +25,8 @@ pub(super) struct Levels<const D: usize> {
     surfaces: Vec<Surfaces>,
     /// Levels in use.
     depth: usize,
+    /// Those on which bodies stay as they are while it is swept.
+    still: usize,
     /// The first one on which the cells inside bodies are nodes. Its surfaces serve the finer one.
     filled: usize,
     last: Last,
@@ -47,8 +49,8 @@ const FIRST_DEEP: usize = 3;
 /// What bodies do while a level is swept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// On the way down they stay at rest, on the way up they move as after the coarser levels. On the finest level their part
-    /// is so small that this will do.
+    /// On the way down they stay at rest, on the way up they move as after the coarser levels. Where cells are much narrower
+    /// than bodies, their part is so small that this will do.
     Still,
     /// They are asked for every sweep.
     Asked,
@@ -56,15 +58,14 @@ enum Role {
     Filled,
 }
 
-impl Role {
-    /// That on a level, if cells inside bodies are nodes from the level `filled` on.
-    fn on(level: usize, filled: usize) -> Role {
-        match level {
-            0 => Role::Still,
-            level if level < filled => Role::Asked,
-            _ => Role::Filled,
-        }
-    }
+
+/// The first levels, on which most bodies are at least so many cells wide; the finest one always.
+fn still_levels(bodies: &[Body]) -> usize {
+    const NARROW: u32 = 16;
+    let mut widths: Vec<u32> = bodies.iter().map(|body| body.width.next_power_of_two()).collect();
+    let middle = widths.len() / 2;
+    let width = if widths.is_empty() { 0 } else { *widths.select_nth_unstable(middle).1 };
+    1 + (width / NARROW).checked_ilog2().unwrap_or(0) as usize
 }
 
 fn sweeps_on(level: usize, filled: usize, sweeps: usize) -> usize {
@@ -84,6 +85,7 @@ impl<const D: usize> Levels<D> {
         self.nets[0].find_inverse();
         self.nets[0].find_diagonal();
         self.depth = 1;
+        self.still = still_levels(bodies.list);
         self.filled = if whole.is_some() { fill::level_for(bodies.list) } else { MAX_LEVELS };
         let left = coarse_levels.then(|| self.add_levels(system.blocks, bodies));
         // What is kept on a level builds on what the finer one kept: the chain must not break.
@@ -134,6 +136,7 @@ impl<const D: usize> Levels<D> {
                 self.filled = MAX_LEVELS;
             }
             this.find_inverse();
+            this.find_links();
             if level <= self.filled {
                 surfaces.join(above, this, h);
             } else {
@@ -173,25 +176,36 @@ impl<const D: usize> Levels<D> {
         &self.surfaces[0]
     }
 
+    /// What bodies do on a level.
+    fn role(&self, level: usize) -> Role {
+        match level {
+            level if level >= self.filled => Role::Filled,
+            level if level < self.still => Role::Still,
+            _ => Role::Asked,
+        }
+    }
+
     /// Sets the finest `x` from the finest `b`, and returns `x·b`.
     pub fn cycle(&mut self, sweeps: usize, partial: &mut Vec<f64>) -> f64 {
         let filled = self.filled;
         for level in 0..self.depth {
+            let role = self.role(level);
+            let was_at_rest = level > 0 && self.role(level - 1) != Role::Asked;
             let (finer, this) = self.nets.split_at_mut(level);
             if let Some(finer) = finer.last_mut() {
                 let (above, surfaces) = self.surfaces.split_at_mut(level);
                 if level <= filled {
                     surfaces[0].move_as(&above[level - 1]);
                 }
-                finer.restrict(&surfaces[0], Role::on(level - 1, filled) != Role::Asked, &mut this[0]);
+                finer.restrict(&surfaces[0], was_at_rest, &mut this[0]);
             }
             if level + 1 < self.depth {
-                let (sweeps, role) = (sweeps_on(level, filled, sweeps), Role::on(level, filled));
+                let sweeps = sweeps_on(level, filled, sweeps);
                 sweep_down(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, role);
             }
         }
         let end = self.depth - 1;
-        let role = Role::on(end, filled);
+        let role = self.role(end);
         let (net, surfaces) = (&mut self.nets[end], &mut self.surfaces[end]);
         if !self.last.solve(net) {
             let sweeps = if end > 0 { LAST_SWEEPS * sweeps } else { sweeps };
@@ -200,7 +214,7 @@ impl<const D: usize> Levels<D> {
             sweep_up(surfaces, &self.list, net, sweeps, role);
         }
         for level in (0..end).rev() {
-            let (all_sweeps, role) = (sweeps_on(level, filled, sweeps), Role::on(level, filled));
+            let (all_sweeps, role) = (sweeps_on(level, filled, sweeps), self.role(level));
             let (finer, coarser) = self.nets.split_at_mut(level + 1);
             let (net, coarse) = (&mut finer[level], &coarser[0]);
             let (finer, coarser) = self.surfaces.split_at_mut(level + 1);

@@ -371,6 +371,33 @@ pub(super) fn residual<const D: usize>(
     });
 }
 
+/// The same where `inverse` is one over the diagonal.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+pub(super) fn residual_alone<const D: usize>(
+    out: &mut [f32],
+    x: &[f32],
+    rhs: &[f32],
+    inverse: &[f32],
+    links: Option<&[Row<f32>]>,
+    sight: &Sight<'_, f32>,
+    whole: f32,
+) {
+    let (out, x, rhs, inverse) = (rows_mut(out), rows(x), rows(rhs), rows(inverse));
+    let count = out.len();
+    sight.check(count);
+    assert!(x.len() == count && rhs.len() == count && inverse.len() == count);
+    with_links!(links, count, links, {
+        for row in 0..count {
+            let near = sight.neighbours(row);
+            let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
+            for lane in 0..8 {
+                let residual = rhs[row][lane] + sum[lane] - x[row][lane] / inverse[row][lane];
+                out[row][lane] = if inverse[row][lane] > 0.0 { residual } else { 0.0 };
+            }
+        }
+    });
+}
+
 /// Adds the values of one colour of a block to the cells of its cover, which are in natural order.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 pub(super) fn fold<const D: usize>(cover: &mut [Row<f32>], octant: &[usize; D], values: &[f32]) {

@@ -393,7 +393,7 @@ fn multiply<T: Factor, const D: usize>(
     }
 }
 
-/// Puts the values of all nodes into a field; other cells become zero.
+/// Puts the values of all nodes into a field; other cells of their blocks become zero.
 fn scatter<const D: usize>(
     levels: &Levels<D>,
     values: &Colours<f64>,
@@ -401,7 +401,7 @@ fn scatter<const D: usize>(
     field: &mut Field<f64>,
 ) {
     let (net, block_of) = (levels.finest(), levels.block_of());
-    for_each_block(system.blocks.slots(), field.parts(), |slot, out| {
+    for_each_block(system.live, field.parts(), |slot, out| {
         let block = block_of[slot] as usize;
         if net.blocks[block].form == Form::AllRows {
             let [red, black] = [0, 1].map(|colour| own(&values[colour], &net.blocks, block, colour));

@@ -25,7 +25,7 @@ pub(super) struct Block {
     pub keeps_links: bool,
     /// Whether shared nodes are linked to nodes of each colour.
     pub is_tied: [bool; 2],
-    /// Whether its nodes are kept in rows, alike in all that passes over one colour ask for: see [`visit_stretches`].
+    /// Whether its nodes are kept in rows, and passes over one colour need nothing of its pattern: see [`visit_stretches`].
     pub is_plain: bool,
     /// First place of each colour, where a row can start, and how many there are.
     pub nodes: [u32; 2],
@@ -117,6 +117,16 @@ impl<T: Send> Parts for Nodes<'_, T> {
     fn split(self, at: Extent) -> (Self, Self) {
         let (low, high) = self.0.split_at_mut(at.nodes[self.1]);
         (Nodes(&mut low[..at.used[self.1]], self.1), Nodes(high, self.1))
+    }
+}
+
+/// An array with so many entries for each node of a colour.
+pub(super) struct PerNode<'a, T>(pub &'a mut [T], pub usize, pub usize);
+
+impl<T: Send> Parts for PerNode<'_, T> {
+    fn split(self, at: Extent) -> (Self, Self) {
+        let (low, high) = self.0.split_at_mut(at.nodes[self.1] * self.2);
+        (PerNode(low, self.1, self.2), PerNode(high, self.1, self.2))
     }
 }
 

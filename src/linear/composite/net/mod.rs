@@ -7,15 +7,17 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::super::layout::Row;
 use super::super::stencil::grow;
 use super::super::topology::Topology;
 use super::coarser::Below;
 use super::finest::Key;
 use super::pattern::{End, Half, Pattern};
+use super::rows;
 use super::sight::{self, Near, Plan, Sight};
 use super::stock::Known;
 use super::ties::Ties;
-use super::visit::{Block, Form, Nodes, Outlook, PerRow, clear_unused, range, visit};
+use super::visit::{Block, Form, Nodes, Outlook, PerNode, PerRow, clear_unused, range, visit};
 
 /// One value per node, by colour.
 pub(super) type Colours<T> = [Vec<T>; 2];
@@ -42,6 +44,8 @@ pub(super) struct Net<const D: usize> {
     /// The link that patterns need not keep, and with two materials that of each.
     pub whole: f32,
     pub whole_of: [f32; 2],
+    /// On coarse levels, where hardly a block is like another: the links of plain blocks, row after row.
+    links: Colours<f32>,
     /// One over the diagonal and what bodies add to it.
     pub inverse: Colours<f32>,
     /// The diagonal, rounded. On the finest level only.
@@ -57,6 +61,8 @@ pub(super) struct Net<const D: usize> {
     pub cover: Vec<u32>,
     pub x: Colours<f32>,
     pub b: Colours<f32>,
+    /// What is left of the rows after downward sweeps.
+    residual: Colours<f32>,
     /// Nodes that a thread takes at a time.
     pub grain: usize,
 }
@@ -66,6 +72,12 @@ impl<const D: usize> Net<D> {
     #[inline]
     pub fn pattern(&self, block: usize) -> &Pattern {
         &self.patterns[self.blocks[block].pattern as usize]
+    }
+
+    /// Whether there is no finer level.
+    #[inline]
+    fn is_finest(&self) -> bool {
+        self.children.is_empty()
     }
 
     /// Keeps nothing for the next step.
@@ -148,7 +160,8 @@ impl<const D: usize> Net<D> {
             let keeps_links = this.half.iter().any(|half| !half.links.is_empty());
             let form = this.form();
             let is_round = this.half.iter().all(|half| half.is_round);
-            let is_plain = form != Form::Listed && !keeps_links && is_tied == [false; 2] && is_round;
+            let is_known = !self.is_finest() || !keeps_links && is_round;
+            let is_plain = form != Form::Listed && is_tied == [false; 2] && is_known;
             self.blocks.push(Block { pattern, form, keeps_links, is_tied, is_plain, counts, ..next });
             for (first, count) in next.nodes.iter_mut().zip(counts) {
                 *first += count.next_multiple_of(8);
@@ -180,6 +193,7 @@ impl<const D: usize> Net<D> {
                 grow(&mut values[colour], nodes);
                 clear_unused(&self.blocks, &mut values[colour], colour);
             }
+            grow(&mut self.residual[colour], nodes);
         }
         let reach = self.reach();
         for colour in 0..2 {
@@ -263,6 +277,31 @@ impl<const D: usize> Net<D> {
         }
     }
 
+    /// Brings the links of plain blocks together. On the finest level these are whole.
+    pub fn find_links(&mut self) {
+        let Net { patterns, blocks, links, whole, .. } = self;
+        for (colour, links) in links.iter_mut().enumerate() {
+            grow(links, 2 * D * blocks.last().map_or(0, |end| end.nodes[colour] as usize));
+            visit(blocks, PerNode(links, colour, 2 * D), &|| (), &|(), block, PerNode(links, ..)| {
+                let half = &patterns[blocks[block].pattern as usize].half[colour];
+                if !blocks[block].is_plain {
+                    return;
+                }
+                match half.links.is_empty() {
+                    true => links.fill(*whole),
+                    false => links.copy_from_slice(&half.links),
+                }
+            });
+        }
+    }
+
+    /// The links of plain blocks that follow each other, unless they are whole.
+    #[inline]
+    fn links_of(&self, blocks: Range<usize>, colour: usize) -> Option<&[Row<f32>]> {
+        let range = self.range_of(blocks, colour);
+        (!self.is_finest()).then(|| rows::rows(&self.links[colour][2 * D * range.start..2 * D * range.end]))
+    }
+
     /// Finds one over the diagonal, once shared nodes are tied.
     pub fn find_inverse(&mut self) {
         let Net { patterns, blocks, inverse, ties, .. } = self;
@@ -281,7 +320,7 @@ impl<const D: usize> Net<D> {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        let values = [&self.inverse, &self.diagonal, &self.x, &self.b];
+        let values = [&self.links, &self.inverse, &self.diagonal, &self.x, &self.b, &self.residual];
         self.topology.bytes()
             + self.patterns.iter().map(Pattern::bytes).sum::<usize>()
             + self.origin.capacity() * 4

@@ -36,13 +36,12 @@ impl<'a> Pass<'a> {
 pub(super) struct Desk {
     pub values: Workspace<f32>,
     pub rhs: Vec<f32>,
-    pub residual: Vec<f32>,
 }
 
 impl Desk {
     pub fn new(room: usize) -> Desk {
         let most = room.max(STRETCH);
-        Desk { values: Workspace::new(room), rhs: vec![0.0; most], residual: vec![0.0; room] }
+        Desk { values: Workspace::new(room), rhs: vec![0.0; most] }
     }
 }
 
@@ -82,7 +81,7 @@ impl<const D: usize> Net<D> {
 
     /// The links that a colour of a block keeps in rows, if any.
     #[inline]
-    fn links(&self, block: usize, colour: usize) -> Option<&[Row<f32>]> {
+    fn own_links(&self, block: usize, colour: usize) -> Option<&[Row<f32>]> {
         self.blocks[block].keeps_links.then(|| rows::rows(&self.pattern(block).half[colour].links))
     }
 
@@ -148,8 +147,9 @@ impl<const D: usize> Net<D> {
             self.hand_out(bodies, blocks.clone(), colour, room, -1.0);
             rhs = room;
         }
+        let links = self.links_of(blocks.clone(), colour);
         let sight = self.sight(blocks, colour, &self.x[1 - colour]);
-        rows::relax_alone::<D>(x, rhs, inverse, None, &sight, self.whole);
+        rows::relax_alone::<D>(x, rhs, inverse, links, &sight, self.whole);
     }
 
     /// Adds what moving bodies do to the nodes of a colour of blocks that follow each other, so many times.
@@ -184,7 +184,7 @@ impl<const D: usize> Net<D> {
             if is_tied[colour] || self.damped[block] && !from_zero {
                 rows::relax::<D>(x, rhs, inverse, half, &sight, self.whole);
             } else {
-                let links = self.links(block, colour);
+                let links = self.own_links(block, colour);
                 rows::relax_alone::<D>(x, rhs, inverse, links, &sight, self.whole);
             }
             return;

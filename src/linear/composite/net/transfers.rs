@@ -1,5 +1,7 @@
 //! The ways between a network and the next coarser one.
 
+use std::ops::Range;
+
 use crate::math::flatten;
 
 use super::super::super::kernels;
@@ -7,34 +9,47 @@ use super::super::super::layout::half_rows;
 use super::super::gather;
 use super::super::rows;
 use super::super::surfaces::Surfaces;
-use super::super::visit::{Block, Form, both, visit, visit_by};
+use super::super::visit::{Block, Form, both, visit, visit_by, visit_stretches};
 use super::Net;
 use super::sweeps::Desk;
 
 impl<const D: usize> Net<D> {
-    /// Residual of the nodes of a colour of a block, with bodies at rest.
+    /// Finds what is left of the rows of red nodes after downward sweeps in which bodies were `at_rest` or not, and of black ones
+    /// where there is anything left: they were relaxed last. Bodies are at rest now.
+    fn find_residual(&mut self, at_rest: bool) {
+        // What black nodes see was copied for them, and what is seen of them was not.
+        self.show_to(0);
+        let mut residual = std::mem::take(&mut self.residual);
+        let (this, parts) = (&*self, both(&mut residual));
+        let desk = || Desk::new(this.room);
+        visit_stretches(this.grain, &this.blocks, parts, &desk, &|desk, blocks, (red, black)| {
+            this.residual_of(desk, blocks.clone(), 0, red.0);
+            if blocks.clone().any(|block| this.leaves_black(block, at_rest)) {
+                this.residual_of(desk, blocks, 1, black.0);
+            }
+        });
+        self.residual = residual;
+    }
+
+    /// That of the nodes of a colour of several plain blocks, or of one block.
     #[inline]
-    fn residual<'a>(&self, desk: &'a mut Desk, block: usize, colour: usize) -> &'a [f32] {
-        let half = &self.pattern(block).half[colour];
-        let (x, other) = (&self.x[colour][self.range(block, colour)], self.x[1 - colour].as_slice());
+    fn residual_of(&self, desk: &mut Desk, blocks: Range<usize>, colour: usize, out: &mut [f32]) {
+        let (range, block) = (self.range_of(blocks.clone(), colour), blocks.start);
+        let (x, other) = (&self.x[colour][range.clone()], self.x[1 - colour].as_slice());
+        let (inverse, half) = (&self.inverse[colour][range.clone()], &self.pattern(block).half[colour]);
+        let sight = || self.sight(blocks.clone(), colour, other);
+        if self.blocks[block].is_plain {
+            let links = self.links_of(blocks.clone(), colour);
+            rows::residual_alone::<D>(out, x, &self.b[colour][range], inverse, links, &sight(), self.whole);
+            return;
+        }
         let rhs = self.rhs_of(block, colour, x, None, &mut desk.rhs);
-        let out = &mut desk.residual[..x.len()];
         if self.blocks[block].form != Form::Listed {
-            let inverse = &self.inverse[colour][self.range(block, colour)];
-            rows::residual::<D>(
-                out,
-                x,
-                rhs,
-                inverse,
-                half,
-                &self.sight(block..block + 1, colour, other),
-                self.whole,
-            );
-            return out;
+            rows::residual::<D>(out, x, rhs, inverse, half, &sight(), self.whole);
+            return;
         }
         desk.values.load(&other[self.range(block, 1 - colour)], self.seen(block, colour, other));
         gather::residual(out, x, rhs, half, &mut desk.values, self.whole);
-        out
     }
 
     /// Whether a pass over the black nodes of a block solves their rows: what they were before does not matter then.
@@ -62,13 +77,12 @@ impl<const D: usize> Net<D> {
     /// `at_rest` or not. `bodies` are those of the coarser level, told how they move now: what they do to nodes sums up to what
     /// they do there, and there are fewer nodes to tell.
     pub fn restrict(&mut self, bodies: &Surfaces, at_rest: bool, coarse: &mut Net<D>) {
-        // Black nodes were relaxed last: what they see was copied for them, and what is seen of them was not.
-        self.show_to(0);
+        self.find_residual(at_rest);
         let this = &*self;
         let most = 2 * coarse.room;
         let Net { patterns, blocks, children, b, grain, touched, .. } = coarse;
-        let desk = || (Desk::new(this.room), vec![0.0f32; most], vec![[0.0f32; 8]; 2 * half_rows(D)]);
-        visit_by(*grain, blocks, both(b), &desk, &|(desk, sums, natural), cover, (red, black)| {
+        let desk = || (vec![0.0f32; most], vec![[0.0f32; 8]; 2 * half_rows(D)]);
+        visit_by(*grain, blocks, both(b), &desk, &|(sums, natural), cover, (red, black)| {
             let counts = [red.0.len(), black.0.len()];
             let sums = &mut sums[..counts[0] + counts[1] + 1];
             sums.fill(0.0);
@@ -81,7 +95,7 @@ impl<const D: usize> Net<D> {
                 let block = block as usize;
                 let colours = if this.leaves_black(block, at_rest) { 2 } else { 1 };
                 for colour in 0..colours {
-                    let residual = this.residual(desk, block, colour);
+                    let residual = &this.residual[colour][this.range(block, colour)];
                     if this.is_regular(block, &blocks[cover]) {
                         rows::fold(natural, &this.topology.octant(block), residual);
                     } else {

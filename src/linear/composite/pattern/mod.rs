@@ -159,23 +159,25 @@ impl Pattern {
 
     /// Takes the values of a colour's nodes from those of all cells; 0 where it has no node.
     pub fn pick(&self, colour: usize, cells: &[f64], out: &mut [f64]) {
-        let places = out.iter_mut().zip(self.half[colour].cells.iter());
-        match &self.rows {
-            None => places.for_each(|(value, &cell)| *value = cells[cell as usize]),
-            Some(rows) => places.for_each(|(value, &cell)| {
-                *value = if masks::has(&rows.nodes, cell as usize) { cells[cell as usize] } else { 0.0 };
-            }),
+        for (value, &cell) in out.iter_mut().zip(self.half[colour].cells.iter()) {
+            *value = cells[cell as usize];
         }
+        self.clear_others(colour, out);
     }
 
     /// Sets values to 0 where a colour has no node.
     pub fn clear_others(&self, colour: usize, values: &mut [f64]) {
         let Some(rows) = &self.rows else { return };
-        if self.nodes() == self.count(0) + self.count(1) {
+        let half = &self.half[colour];
+        if half.is_tied {
+            for (value, &cell) in values.iter_mut().zip(half.cells.iter()) {
+                *value = if masks::has(&rows.nodes, cell as usize) { *value } else { 0.0 };
+            }
             return;
         }
-        for (value, &cell) in values.iter_mut().zip(self.half[colour].cells.iter()) {
-            *value = if masks::has(&rows.nodes, cell as usize) { *value } else { 0.0 };
+        // Nodes in rows are held by something.
+        for (value, &diagonal) in values.iter_mut().zip(&half.rounded) {
+            *value = if diagonal > 0.0 { *value } else { 0.0 };
         }
     }
 
