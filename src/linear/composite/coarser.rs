@@ -3,6 +3,7 @@
 //! A coarse block depends on the patterns below it and beside those, and on how their nodes were joined: blocks that are
 //! alike are worked out once.
 
+use multiversion::multiversion;
 use rayon::prelude::*;
 
 use crate::grid::{block_cells, masks};
@@ -213,14 +214,42 @@ fn stretched(own: bool, other: bool) -> f64 {
     [1.0, 2.0 / 3.0, 0.5][own as usize + other as usize]
 }
 
-/// The same for the links of eight cells, a bit for each.
-#[inline(always)]
-fn stretch(sums: &[f64; 8], own: u8, other: u8) -> [f32; 8] {
-    if own & other == u8::MAX {
-        return sums.map(|sum| (stretched(true, true) * sum) as f32);
+/// The same for the links of rows of cells, a bit for each: whether its own and the other end was. Others than `nodes` have none.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+fn stretch(
+    sums: &[[f64; 8]],
+    links: &mut [[f32; 8]],
+    nodes: &masks::Bits,
+    own: &masks::Bits,
+    other: &masks::Bits,
+) {
+    for (row, (sums, links)) in sums.iter().zip(links).enumerate() {
+        if masks::row(nodes, row) == 0 {
+            *links = [0.0; 8];
+            continue;
+        }
+        let [own, other] = [own, other].map(|bits| masks::row(bits, row));
+        let [any, both] = [own | other, own & other];
+        for lane in 0..8 {
+            let one = if any >> lane & 1 == 1 { stretched(true, false) } else { 1.0 };
+            let factor = if both >> lane & 1 == 1 { stretched(true, true) } else { one };
+            links[lane] = (sums[lane] * factor) as f32;
+        }
     }
-    let factor = |lane: u8| stretched(own >> lane & 1 == 1, other >> lane & 1 == 1);
-    std::array::from_fn(|lane| (sums[lane] * factor(lane as u8)) as f32)
+}
+
+/// Cells of which a row of sums has any.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+fn cells_with_any(sums: &[[f64; 8]]) -> masks::Bits {
+    let mut cells = masks::NONE;
+    for (row, sums) in sums.iter().enumerate() {
+        let mut marks = [0; 8];
+        for lane in 0..8 {
+            marks[lane] = u8::from(sums[lane] > 0.0);
+        }
+        cells[row / 8] |= u64::from(masks::row_of(&marks)) << (8 * (row % 8));
+    }
+    cells
 }
 
 /// A coarse cell of one of the parts of a coarse block.
@@ -354,10 +383,7 @@ impl Desk {
         for (direction, (linked, (sums, links))) in linked.iter_mut().zip(tables).enumerate().take(2 * D) {
             let (axis, high) = (direction / 2, direction % 2 == 1);
             let sums = sums.as_chunks().0;
-            for (row, sums) in sums.iter().enumerate().filter(|(row, _)| masks::row(&nodes, *row) != 0) {
-                let marks = sums.map(|sum: f64| u8::from(sum > 0.0));
-                linked[row / 8] |= u64::from(masks::row_of(&marks)) << (8 * (row % 8));
-            }
+            *linked = cells_with_any(sums);
             // Which nodes are linked to one that was made of several, here and beyond.
             let mut near = masks::beside::<D>(&merged, axis, high, &masks::NONE);
             let is_inside = masks::beside::<D>(&masks::all(D), axis, high, &masks::NONE);
@@ -374,12 +400,7 @@ impl Desk {
                 }
                 near[cell / 64] |= u64::from(other.merged) << (cell % 64);
             }
-            for (row, (sums, links)) in sums.iter().zip(links.as_chunks_mut().0).enumerate() {
-                *links = match masks::row(&nodes, row) {
-                    0 => [0.0; 8],
-                    _ => stretch(sums, masks::row(&merged, row), masks::row(&near, row)),
-                };
-            }
+            stretch(sums, links.as_chunks_mut().0, &nodes, &merged, &near);
         }
         Some(Cells { nodes, linked, special })
     }

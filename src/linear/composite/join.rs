@@ -125,10 +125,11 @@ fn join_rows<const D: usize>(pattern: &Pattern) -> Option<Joined> {
             continue;
         }
         let mut reached = cells & cells.wrapping_neg();
+        let open: [u8; D] =
+            std::array::from_fn(|axis| rows::octet(&rows.linked[2 * axis + 1], at) & rows::LOW[axis]);
         loop {
             let before = reached;
-            for axis in 0..D {
-                let open = rows::octet(&rows.linked[2 * axis + 1], at) & rows::LOW[axis];
+            for (axis, open) in open.iter().enumerate() {
                 reached |= (reached & open) << (1 << axis) | reached >> (1 << axis) & open;
             }
             if reached == before {

@@ -4,6 +4,7 @@
 use multiversion::multiversion;
 
 use crate::grid::masks;
+use crate::math::power;
 
 use super::super::kernels::{links_of, product_from, pull_from, with_links};
 use super::super::layout::{Row, half_rows, join_row, plane_rows, row_of_cover, split_row};
@@ -85,24 +86,15 @@ impl Rows {
         let (plane, turn) = (const { plane_rows(D) }, &self.frame.turn);
         for coarse_row in 0..4 * plane.div_ceil(2) {
             let (m, across) = (coarse_row % 4, coarse_row / 4);
-            // By place of an axis in the turn, by side and coarse cell.
-            let mut sums = [[[0.0f64; 4]; 2]; 3];
+            let mut lanes = LinksOfLanes::default();
             for (colour, half) in pattern.half.iter().enumerate() {
                 for y in (2 * across..2 * across + 2).take_while(|&y| y < plane) {
-                    let Some(rank) = self.rank(m * plane + y) else { continue };
-                    let links = &rows(&half.links)[2 * D * rank..2 * D * (rank + 1)];
-                    // Of its two links along each axis, a cell has one to another of the same aggregate. In which lanes it is
-                    // which, and the order of links, are those of `kernels::neighbours`.
-                    for lane in 0..8 {
-                        let (odd, coarse) = ((lane + y + colour) % 2, lane / 2);
-                        sums[0][lane % 2][coarse] += f64::from(links[lane % 2][lane]);
-                        sums[D - 1][odd][coarse] += f64::from(links[3][lane]);
-                        if D == 3 {
-                            sums[1][y % 2][coarse] += f64::from(links[4 + y % 2][lane]);
-                        }
+                    if let Some(rank) = self.rank(m * plane + y) {
+                        lanes.add::<D>(&rows(&half.links)[2 * D * rank..2 * D * (rank + 1)], y, colour);
                     }
                 }
             }
+            let sums = lanes.by_role::<D>();
             for (role, &axis) in turn.iter().enumerate() {
                 for (side, sums) in sums[role].iter().enumerate() {
                     for (x, &sum) in sums.iter().enumerate().filter(|(_, sum)| **sum > 0.0) {
@@ -145,6 +137,83 @@ impl Rows {
         // Each row has as many rows of links as nodes have neighbours.
         let each = self.frame.link_rows * 8;
         self.few.as_ref().map_or(at, |few| few.rank[at / each] as usize * each + at % each)
+    }
+}
+
+/// Sums of those links in rows under a row of coarse cells that lead out of these, by lane. Of its two links along each axis, a
+/// cell has one to another of the same aggregate: in which lanes it is which, and the order of links, are those of
+/// `kernels::neighbours`.
+#[derive(Default)]
+struct LinksOfLanes {
+    along: [f64; 8],
+    /// Along the axis of pairs, of rows in which even lanes look to the low side, and of others.
+    pairs: [[f64; 8]; 2],
+    /// To the low and to the high side.
+    across: [[f64; 8]; 2],
+}
+
+impl LinksOfLanes {
+    /// Adds the links of a row.
+    #[inline(always)]
+    fn add<const D: usize>(&mut self, links: &[Row<f32>], y: usize, colour: usize) {
+        let links = &links[..2 * D];
+        for lane in 0..8 {
+            self.along[lane] += f64::from(if lane % 2 == 0 { links[0][lane] } else { links[1][lane] });
+        }
+        let pairs = &mut self.pairs[(y + colour) % 2];
+        (0..8).for_each(|lane| pairs[lane] += f64::from(links[3][lane]));
+        if D == 3 {
+            let (across, links) = (&mut self.across[y % 2], &links[4 + y % 2]);
+            (0..8).for_each(|lane| across[lane] += f64::from(links[lane]));
+        }
+    }
+
+    /// By place of an axis in the turn, by side and coarse cell.
+    #[inline(always)]
+    fn by_role<const D: usize>(&self) -> [[[f64; 4]; 2]; 3] {
+        let mut sums = [[[0.0; 4]; 2]; 3];
+        for (side, x) in [0, 1].into_iter().flat_map(|side| (0..4).map(move |x| (side, x))) {
+            let (own, other) = (2 * x + side, 2 * x + 1 - side);
+            sums[0][side][x] = self.along[own];
+            sums[D - 1][side][x] = self.pairs[0][own] + self.pairs[1][other];
+            if D == 3 {
+                sums[1][side][x] = self.across[side][2 * x] + self.across[side][2 * x + 1];
+            }
+        }
+        sums
+    }
+}
+
+/// Calls `each(coarse cell, count)` for the coarse cells of a block out of which links lead in a direction, in which `linked`
+/// cells have one each.
+#[inline]
+pub(super) fn each_count<const D: usize>(
+    linked: &masks::Bits,
+    direction: usize,
+    mut each: impl FnMut([u8; 3], u32),
+) {
+    const ODD: u64 = 0x5555_5555_5555_5555;
+    const QUARTERS: u64 = 0x3333_3333_3333_3333;
+    const ROWS: u64 = 0x00ff_00ff_00ff_00ff;
+    let (axis, high) = (direction / 2, direction % 2);
+    let facing = [[ODD, !ODD], [ROWS, !ROWS], [u64::MAX; 2]][axis][high];
+    for z in 0..power(4, D - 2) {
+        let mut layers = if D == 3 { [linked[2 * z], linked[2 * z + 1]] } else { [linked[0], 0] };
+        if axis == 2 {
+            layers[1 - high] = 0;
+        }
+        // Cells side by side, two bits for each pair; then both layers, four bits; then both rows.
+        let pairs = layers.map(|word| (word & facing & ODD) + ((word & facing) >> 1 & ODD));
+        let squares = [0, 2].map(|shift| (pairs[0] >> shift & QUARTERS) + (pairs[1] >> shift & QUARTERS));
+        let counts = squares.map(|squares| squares + (squares >> 8));
+        for y in 0..4 {
+            for x in 0..4 {
+                let count = (counts[x % 2] >> (16 * y + 4 * (x / 2)) & 15) as u32;
+                if count > 0 {
+                    each([x as u8, y as u8, z as u8], count);
+                }
+            }
+        }
     }
 }
 
@@ -261,9 +330,11 @@ fn take_links<const D: usize>(
     let (cells, each) = (cells[row], table.len() / DIRECTIONS);
     let of = |role: usize, high: usize| &table[(2 * frame.turn[role] + high) * each..][..each];
     for high in 0..2 {
-        links[high] = cells.map(|cell| of(0, high)[cell as usize]);
+        let along = of(0, high);
+        (0..8).for_each(|lane| links[high][lane] = along[cells[lane] as usize]);
         if D == 3 {
-            links[4 + high] = cells.map(|cell| of(1, high)[cell as usize]);
+            let across = of(1, high);
+            (0..8).for_each(|lane| links[4 + high][lane] = across[cells[lane] as usize]);
         }
     }
     let pair = [of(D - 1, 0), of(D - 1, 1)];

@@ -311,16 +311,10 @@ impl Pattern {
             if self.half.iter().any(|half| !half.links.is_empty()) {
                 return rows.each_sum_of_links::<D>(self, each);
             }
-            for aggregate in &self.joined.list {
-                let at: [usize; D] = std::array::from_fn(|axis| aggregate.cell[axis] as usize);
-                for direction in 0..2 * D {
-                    let low = rows::LOW[direction / 2];
-                    let facing = if direction % 2 == 1 { !low } else { low };
-                    let cells = rows::octet(&rows.linked[direction], at) & facing;
-                    if cells != 0 {
-                        each(aggregate.cell, direction, f64::from(whole) * f64::from(cells.count_ones()));
-                    }
-                }
+            for (direction, linked) in rows.linked.iter().enumerate().take(2 * D) {
+                rows::each_count::<D>(linked, direction, |cell, count| {
+                    each(cell, direction, f64::from(whole) * f64::from(count));
+                });
             }
             return;
         }
