@@ -59,13 +59,16 @@ enum Role {
 }
 
 
-/// The first levels, on which most bodies are at least so many cells wide; the finest one always.
+/// The first levels, on which bodies are as a rule at least sixteen cells wide; the finest one always.
 fn still_levels(bodies: &[Body]) -> usize {
-    const NARROW: u32 = 16;
-    let mut widths: Vec<u32> = bodies.iter().map(|body| body.width.next_power_of_two()).collect();
-    let middle = widths.len() / 2;
-    let width = if widths.is_empty() { 0 } else { *widths.select_nth_unstable(middle).1 };
-    1 + (width / NARROW).checked_ilog2().unwrap_or(0) as usize
+    const LOG_NARROW: f64 = 4.0;
+    // Wide ones count for more: they have more of the surface.
+    let [sum, all] = bodies.iter().fold([0.0; 2], |[sum, all], body| {
+        let patches = f64::from(body.patches[3] - body.patches[0]);
+        [sum + patches * f64::from(body.width.max(1).next_power_of_two().ilog2()), all + patches]
+    });
+    let width = if all > 0.0 { (sum / all).round() } else { 0.0 };
+    1 + (width - LOG_NARROW).max(0.0) as usize
 }
 
 fn sweeps_on(level: usize, filled: usize, sweeps: usize) -> usize {
