@@ -60,6 +60,14 @@ pub fn row_of(marks: &[u8; SIDE]) -> u8 {
     gather_low_bits(u64::from_le_bytes(*marks)) as u8
 }
 
+/// The marks that [`row_of`] makes such a row of.
+#[inline(always)]
+pub fn marks_of(row: u8) -> [u8; SIDE] {
+    // Each byte keeps the bit that is its own, and then has it at 0.
+    let own = (u64::from(row) * FIRST_X) & 0x8040_2010_0804_0201;
+    (((own + 0x7f * FIRST_X) >> 7) & FIRST_X).to_le_bytes()
+}
+
 /// Moves the bits at 0, 8, 16, … together.
 #[inline(always)]
 fn gather_low_bits(word: u64) -> u64 {
@@ -294,6 +302,15 @@ mod tests {
             bits[cell / 64] |= ((hash_unit(salt * 1000 + cell as u64) < share) as u64) << (cell % 64);
         }
         bits
+    }
+
+    #[test]
+    fn rows_and_marks_are_two_ways_to_say_the_same() {
+        for row in 0..=u8::MAX {
+            let marks = marks_of(row);
+            assert_eq!(marks, std::array::from_fn(|x| row >> x & 1), "{row:#b}");
+            assert_eq!(row_of(&marks), row);
+        }
     }
 
     #[test]

@@ -58,7 +58,6 @@ enum Role {
     Filled,
 }
 
-
 /// The first levels, on which bodies are as a rule at least sixteen cells wide; the finest one always.
 fn still_levels(bodies: &[Body]) -> usize {
     const LOG_NARROW: f64 = 4.0;

@@ -284,15 +284,13 @@ pub(super) fn pattern_in_rows<const D: usize>(
             half.links = vec![0.0; 2 * D * count];
         }
         for (at, (row, sums)) in rows.kept().zip(rows_mut(&mut half.diagonal)).enumerate() {
+            let mut counts = [0; 8];
             for (direction, linked) in turned_links.iter().enumerate().take(2 * D) {
                 let lanes = linked.lanes(row, colour);
                 let looks_out = lanes & frame.outer[direction][colour][row] != 0;
                 outward[direction][colour] |= u32::from(looks_out) << row;
-                if table.is_none() {
-                    for (lane, sum) in sums.iter_mut().enumerate() {
-                        *sum += f64::from(whole) * f64::from(lanes >> lane & 1);
-                    }
-                }
+                let marks = masks::marks_of(lanes);
+                (0..8).for_each(|lane| counts[lane] += marks[lane]);
             }
             if let Some(table) = table {
                 let links = &mut rows_mut(&mut half.links)[2 * D * at..2 * D * (at + 1)];
@@ -300,12 +298,16 @@ pub(super) fn pattern_in_rows<const D: usize>(
                 for links in &*links {
                     (0..8).for_each(|lane| sums[lane] += f64::from(links[lane]));
                 }
+            } else {
+                (0..8).for_each(|lane| sums[lane] += f64::from(whole) * f64::from(counts[lane]));
             }
             let is_tied = |place: usize| {
                 half.is_tied && pattern.traits[colour].get(place).is_some_and(|traits| traits.is_tied)
             };
-            let is_loose = |lane: usize| sums[lane] <= 0.0 && !is_tied(8 * at + lane);
-            if masks::each_in(u64::from(turned_nodes.lanes(row, colour))).any(is_loose) {
+            let mut loose = [0; 8];
+            (0..8).for_each(|lane| loose[lane] = u8::from(sums[lane] <= 0.0));
+            let loose = masks::row_of(&loose) & turned_nodes.lanes(row, colour);
+            if masks::each_in(u64::from(loose)).any(|lane| !is_tied(8 * at + lane)) {
                 return None;
             }
         }
