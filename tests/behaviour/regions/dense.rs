@@ -233,6 +233,8 @@ fn preconditioner_with_tiles_is_symmetric<const D: usize>(side: usize, size: usi
 fn preconditioner_with_tiles_is_symmetric_2d() {
     for sweeps in 1..4 {
         preconditioner_with_tiles_is_symmetric::<2>(64, 8, sweeps);
+        // So wide that they stay still on the first coarse level too.
+        preconditioner_with_tiles_is_symmetric::<2>(160, 32, sweeps);
     }
 }
 
@@ -240,5 +242,6 @@ fn preconditioner_with_tiles_is_symmetric_2d() {
 fn preconditioner_with_tiles_is_symmetric_3d() {
     for sweeps in 1..3 {
         preconditioner_with_tiles_is_symmetric::<3>(40, 8, sweeps);
+        preconditioner_with_tiles_is_symmetric::<3>(80, 32, sweeps);
     }
 }
