@@ -324,16 +324,16 @@ fn gather<const D: usize>(field: &Field<f64>, live: &Slots, out: &mut [Row<f64>]
     });
 }
 
-/// Copies back into the live blocks of a field.
+/// Copies back into a field; blocks that are not live become zero.
 pub(super) fn scatter<const D: usize>(
     values: &[Row<f64>],
-    live: &Slots,
+    slots: &Slots,
     block_of: &[u32],
     field: &mut Field<f64>,
 ) {
     let rows = 2 * half_rows(D);
-    for_each_block(live, field.parts(), |slot, out| {
-        let block = block_of[slot] as usize;
-        kernels::store::<D>(out.as_chunks_mut().0, &values[block * rows..(block + 1) * rows]);
+    for_each_block(slots, field.parts(), |slot, out| match block_of[slot] as usize {
+        0 => out.fill(0.0),
+        block => kernels::store::<D>(out.as_chunks_mut().0, &values[block * rows..(block + 1) * rows]),
     });
 }

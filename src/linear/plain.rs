@@ -80,7 +80,7 @@ impl<const D: usize> Space<D> for Plain<D> {
 
     fn store_x(&mut self, system: &System<'_, D>, x: &mut Field<f64>, shared: &mut [f64]) {
         self.vectors.settle_x();
-        scatter::<D>(&self.vectors.x, system.live, self.hierarchy.block_of(), x);
+        scatter::<D>(&self.vectors.x, system.blocks.slots(), self.hierarchy.block_of(), x);
         shared.copy_from_slice(&self.vectors.shared_x);
     }
 

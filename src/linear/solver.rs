@@ -85,8 +85,9 @@ impl<const D: usize> Solver<D> {
     /// `bodies` as part of `A` if there are any. With bodies, references other than the diagonal count as the diagonal.
     ///
     /// `rhs` must be zero in cells that are no unknowns; components without ground get their mean subtracted from it.
-    /// `x` carries the first guess in and the answer out; it becomes zero in cells of live blocks that are no unknowns. `stop`
-    /// ends the solve after the iteration at hand.
+    /// `x` carries the first guess in and the answer out; it becomes zero in cells that are no unknowns. With bodies, blocks
+    /// without unknowns keep what they have: most of these are inside of bodies. `stop` ends the solve after the iteration at
+    /// hand.
     #[allow(clippy::too_many_arguments)]
     pub fn solve(
         &mut self,

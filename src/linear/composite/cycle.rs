@@ -25,7 +25,7 @@ pub(super) struct Levels<const D: usize> {
     surfaces: Vec<Surfaces>,
     /// Levels in use.
     depth: usize,
-    /// Those on which bodies stay as they are while it is swept.
+    /// The first ones of them, on which bodies stay as they are during sweeps.
     still: usize,
     /// The first one on which the cells inside bodies are nodes. Its surfaces serve the finer one.
     filled: usize,
