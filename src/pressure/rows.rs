@@ -351,6 +351,7 @@ fn expand<const D: usize>(
     }
 }
 
+/// The same for the wanted cells of a block, from their distances and regions.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 fn add_outflow<const D: usize, P: Fn(usize) -> [Part; SIDE]>(
     problem: &Problem<'_, D>,

@@ -238,20 +238,6 @@ fn stretch(
     }
 }
 
-/// Cells of which a row of sums has any.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-fn cells_with_any(sums: &[[f64; 8]]) -> masks::Bits {
-    let mut cells = masks::NONE;
-    for (row, sums) in sums.iter().enumerate() {
-        let mut marks = [0; 8];
-        for lane in 0..8 {
-            marks[lane] = u8::from(sums[lane] > 0.0);
-        }
-        cells[row / 8] |= u64::from(masks::row_of(&marks)) << (8 * (row % 8));
-    }
-    cells
-}
-
 /// A coarse cell of one of the parts of a coarse block.
 #[inline]
 fn cell_in<const D: usize>(part: usize, cell: [u8; 3]) -> [usize; D] {
@@ -382,8 +368,7 @@ impl Desk {
         let tables = sums.chunks_exact(count).zip(links.chunks_exact_mut(count));
         for (direction, (linked, (sums, links))) in linked.iter_mut().zip(tables).enumerate().take(2 * D) {
             let (axis, high) = (direction / 2, direction % 2 == 1);
-            let sums = sums.as_chunks().0;
-            *linked = cells_with_any(sums);
+            *linked = masks::bits_of(sums, |sum| sum > 0.0);
             // Which nodes are linked to one that was made of several, here and beyond.
             let mut near = masks::beside::<D>(&merged, axis, high, &masks::NONE);
             let is_inside = masks::beside::<D>(&masks::all(D), axis, high, &masks::NONE);
@@ -400,7 +385,7 @@ impl Desk {
                 }
                 near[cell / 64] |= u64::from(other.merged) << (cell % 64);
             }
-            stretch(sums, links.as_chunks_mut().0, &nodes, &merged, &near);
+            stretch(sums.as_chunks().0, links.as_chunks_mut().0, &nodes, &merged, &near);
         }
         Some(Cells { nodes, linked, special })
     }

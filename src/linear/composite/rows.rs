@@ -192,18 +192,18 @@ pub(super) fn each_count<const D: usize>(
     direction: usize,
     mut each: impl FnMut([u8; 3], u32),
 ) {
-    const ODD: u64 = 0x5555_5555_5555_5555;
+    const EVEN: u64 = 0x5555_5555_5555_5555;
     const QUARTERS: u64 = 0x3333_3333_3333_3333;
     const ROWS: u64 = 0x00ff_00ff_00ff_00ff;
     let (axis, high) = (direction / 2, direction % 2);
-    let facing = [[ODD, !ODD], [ROWS, !ROWS], [u64::MAX; 2]][axis][high];
+    let facing = [[EVEN, !EVEN], [ROWS, !ROWS], [u64::MAX; 2]][axis][high];
     for z in 0..power(4, D - 2) {
         let mut layers = if D == 3 { [linked[2 * z], linked[2 * z + 1]] } else { [linked[0], 0] };
         if axis == 2 {
             layers[1 - high] = 0;
         }
         // Cells side by side, two bits for each pair; then both layers, four bits; then both rows.
-        let pairs = layers.map(|word| (word & facing & ODD) + ((word & facing) >> 1 & ODD));
+        let pairs = layers.map(|word| (word & facing & EVEN) + ((word & facing) >> 1 & EVEN));
         let squares = [0, 2].map(|shift| (pairs[0] >> shift & QUARTERS) + (pairs[1] >> shift & QUARTERS));
         let counts = squares.map(|squares| squares + (squares >> 8));
         for y in 0..4 {
