@@ -42,8 +42,8 @@ const KEPT: f64 = 0.8;
 const MOST_NODES: usize = 384;
 /// Otherwise so many times as many sweeps as others get must do.
 const LAST_SWEEPS: usize = 8;
-/// From this level on there are twice as many sweeps, as long as there are bodies: they are hardly larger than the cells there,
-/// and their terms no longer fit as well.
+/// From this level on there are twice as many sweeps: bodies are hardly larger than the cells there, and neither their terms nor
+/// the links that take their place fit as well. Nodes are so few that this costs next to nothing.
 const FIRST_DEEP: usize = 3;
 
 /// What bodies do while a level is swept.
@@ -70,8 +70,8 @@ fn still_levels(bodies: &[Body]) -> usize {
     1 + (width - LOG_NARROW).max(0.0) as usize
 }
 
-fn sweeps_on(level: usize, filled: usize, sweeps: usize) -> usize {
-    if (FIRST_DEEP..filled).contains(&level) { 2 * sweeps } else { sweeps }
+fn sweeps_on(level: usize, sweeps: usize) -> usize {
+    if level < FIRST_DEEP { sweeps } else { 2 * sweeps }
 }
 
 impl<const D: usize> Levels<D> {
@@ -189,20 +189,19 @@ impl<const D: usize> Levels<D> {
 
     /// Sets the finest `x` from the finest `b`, and returns `x·b`.
     pub fn cycle(&mut self, sweeps: usize, partial: &mut Vec<f64>) -> f64 {
-        let filled = self.filled;
         for level in 0..self.depth {
             let role = self.role(level);
             let was_at_rest = level > 0 && self.role(level - 1) != Role::Asked;
             let (finer, this) = self.nets.split_at_mut(level);
             if let Some(finer) = finer.last_mut() {
                 let (above, surfaces) = self.surfaces.split_at_mut(level);
-                if level <= filled {
+                if level <= self.filled {
                     surfaces[0].move_as(&above[level - 1]);
                 }
                 finer.restrict(&surfaces[0], was_at_rest, &mut this[0]);
             }
             if level + 1 < self.depth {
-                let sweeps = sweeps_on(level, filled, sweeps);
+                let sweeps = sweeps_on(level, sweeps);
                 sweep_down(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, role);
             }
         }
@@ -216,7 +215,7 @@ impl<const D: usize> Levels<D> {
             sweep_up(surfaces, &self.list, net, sweeps, role);
         }
         for level in (0..end).rev() {
-            let (all_sweeps, role) = (sweeps_on(level, filled, sweeps), self.role(level));
+            let (all_sweeps, role) = (sweeps_on(level, sweeps), self.role(level));
             let (finer, coarser) = self.nets.split_at_mut(level + 1);
             let (net, coarse) = (&mut finer[level], &coarser[0]);
             let (finer, coarser) = self.surfaces.split_at_mut(level + 1);
