@@ -26,6 +26,9 @@ pub enum ViewError {
     Window,
 }
 
+/// How Bevy reports an end that was asked for from the terminal.
+const INTERRUPTED: u8 = 130;
+
 /// Opens the window; returns when it is closed.
 pub fn view(opening: &Opening, measure_seconds: Option<f64>) -> Result<(), ViewError> {
     find_display()?;
@@ -58,6 +61,7 @@ pub fn view(opening: &Opening, measure_seconds: Option<f64>) -> Result<(), ViewE
     }
     match app.run() {
         AppExit::Success => Ok(()),
+        AppExit::Error(code) if code.get() == INTERRUPTED => Ok(()),
         AppExit::Error(_) => Err(ViewError::Window),
     }
 }
