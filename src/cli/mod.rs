@@ -48,6 +48,9 @@ enum Failure {
     Work(String),
     /// Ctrl-C, after this many frames.
     Stopped(usize),
+    /// Ctrl-C, with a window open: there is nothing to say.
+    #[cfg(feature = "viewer")]
+    Closed,
     /// Nobody reads standard output any more.
     Unread,
 }
@@ -87,6 +90,8 @@ pub fn main() -> ExitCode {
         Ok(()) | Err(Failure::Unread) => ExitCode::SUCCESS,
         Err(Failure::Input(message)) => complain(&message, 2),
         Err(Failure::Work(message)) => complain(&message, 1),
+        #[cfg(feature = "viewer")]
+        Err(Failure::Closed) => ExitCode::from(130),
         Err(Failure::Stopped(frames)) => complain(&format!("stopped after frame {frames}"), 130),
     }
 }

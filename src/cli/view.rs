@@ -26,6 +26,7 @@ impl From<ViewError> for Failure {
     fn from(error: ViewError) -> Self {
         match error {
             ViewError::Missing(_) => Failure::Input(error.to_string()),
+            ViewError::Interrupted => Failure::Closed,
             ViewError::Threads(_) | ViewError::Window => Failure::Work(error.to_string()),
         }
     }

@@ -24,6 +24,9 @@ pub enum ViewError {
     /// The window ended badly.
     #[error("the window closed with an error")]
     Window,
+    /// Ctrl-C in the terminal.
+    #[error("the window was closed from the terminal")]
+    Interrupted,
 }
 
 /// How Bevy reports an end that was asked for from the terminal.
@@ -61,7 +64,7 @@ pub fn view(opening: &Opening, measure_seconds: Option<f64>) -> Result<(), ViewE
     }
     match app.run() {
         AppExit::Success => Ok(()),
-        AppExit::Error(code) if code.get() == INTERRUPTED => Ok(()),
+        AppExit::Error(code) if code.get() == INTERRUPTED => Err(ViewError::Interrupted),
         AppExit::Error(_) => Err(ViewError::Window),
     }
 }
