@@ -195,7 +195,8 @@ fn run<const D: usize>(
     };
     if !warm {
         if task.params.warm_start {
-            size = space.reload_r(task.system, task.rhs, task.shared_rhs);
+            space.reload_r(task.system, task.rhs, task.shared_rhs);
+            size = b;
         }
         space.clear_x();
         space.round_residual(scale);

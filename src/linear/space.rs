@@ -14,8 +14,8 @@ pub(super) trait Space<const D: usize> {
     fn load_r(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared: &[f64]) -> Size;
 
     /// Takes `r` from that right-hand side again, whatever became of it since.
-    fn reload_r(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared: &[f64]) -> Size {
-        self.load_r(system, rhs, shared)
+    fn reload_r(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared: &[f64]) {
+        self.load_r(system, rhs, shared);
     }
 
     /// Makes `r` the right-hand side; shared nodes without links keep what they have.

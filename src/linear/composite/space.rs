@@ -29,6 +29,8 @@ pub(in super::super) struct Composite<const D: usize> {
     r: Colours<f64>,
     /// The right-hand side: a field holds it too, but with gaps.
     rhs: Colours<f64>,
+    /// `r` is the right-hand side, whatever the memory says.
+    r_is_rhs: bool,
     p: Colours<f32>,
     /// `A p`.
     q: Colours<f64>,
@@ -152,21 +154,20 @@ fn gather<const D: usize>(net: &Net<D>, system: &System<'_, D>, field: &Field<f6
 impl<const D: usize> Space<D> for Composite<D> {
     fn load_r(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared: &[f64]) -> Size {
         gather(self.levels.finest(), system, rhs, &mut self.rhs);
-        self.reload_r(system, rhs, shared)
+        self.reload_r(system, rhs, shared);
+        self.measure_r()
     }
 
-    fn reload_r(&mut self, _: &System<'_, D>, _: &Field<f64>, shared: &[f64]) -> Size {
-        let counts = self.levels.finest().counts();
-        let copies = pieces_mut(&mut self.r, counts).zip(pieces(&self.rhs, counts));
-        copies.for_each(|(r, rhs)| r.copy_from_slice(rhs));
+    fn reload_r(&mut self, _: &System<'_, D>, _: &Field<f64>, shared: &[f64]) {
+        self.r_is_rhs = true;
         let mut r = std::mem::take(&mut self.shared.r);
         r.copy_from_slice(shared);
         self.clear_unlinked(&mut r);
         self.shared.r = r;
-        self.measure_r()
     }
 
     fn store_r(&mut self, system: &System<'_, D>, rhs: &mut Field<f64>, shared: &mut [f64]) {
+        self.settle_r();
         self.rhs.clone_from(&self.r);
         scatter(&self.levels, &self.r, system, rhs);
         let ties = &self.levels.finest().ties;
@@ -177,7 +178,8 @@ impl<const D: usize> Space<D> for Composite<D> {
 
     fn measure_r(&mut self) -> Size {
         let counts = self.levels.finest().counts();
-        pieces(&self.r, counts).map(kernels::measure).collect_into_vec(&mut self.sizes);
+        let r = if self.r_is_rhs { &self.rhs } else { &self.r };
+        pieces(r, counts).map(kernels::measure).collect_into_vec(&mut self.sizes);
         self.measure()
     }
 
@@ -204,6 +206,7 @@ impl<const D: usize> Space<D> for Composite<D> {
     }
 
     fn round_residual(&mut self, scale: f64) {
+        self.settle_r();
         let net = self.levels.finest_mut();
         let counts = net.counts();
         pieces_mut(&mut net.b, counts).zip(pieces(&self.r, counts)).for_each(|(b, r)| {
@@ -264,6 +267,7 @@ impl<const D: usize> Space<D> for Composite<D> {
 
     fn remove(&mut self, what: Remove, system: &System<'_, D>, components: usize) {
         self.catch_up();
+        self.settle_r();
         let labels = self.labels.get_or_insert_with(|| self.levels.label_components());
         let (cells, shared) = match what {
             Remove::Sum => (&mut self.r, &mut self.shared.r),
@@ -335,15 +339,32 @@ impl<const D: usize> Composite<D> {
         }
     }
 
+    /// Makes `r` hold its value.
+    fn settle_r(&mut self) {
+        if std::mem::take(&mut self.r_is_rhs) {
+            let counts = self.levels.finest().counts();
+            let copies = pieces_mut(&mut self.r, counts).zip(pieces(&self.rhs, counts));
+            copies.for_each(|(r, rhs)| r.copy_from_slice(rhs));
+        }
+    }
+
     /// `r −= α q`, handed to the preconditioner. Measures `r`.
     fn descend(&mut self, alpha: f64, scale: f64) -> Size {
         let net = self.levels.finest_mut();
         let counts = net.counts();
         let residuals = pieces_mut(&mut self.r, counts).zip(pieces_mut(&mut net.b, counts));
-        residuals
-            .zip(pieces(&self.q, counts))
-            .map(|((r, b), q)| gather::descend(r, b, q, alpha, scale))
-            .collect_into_vec(&mut self.sizes);
+        let residuals = residuals.zip(pieces(&self.q, counts));
+        let descend =
+            |((r, b), q): ((&mut [f64], &mut [f32]), &[f64])| gather::descend(r, b, q, alpha, scale);
+        if std::mem::take(&mut self.r_is_rhs) {
+            let residuals = residuals.zip(pieces(&self.rhs, counts)).map(|(((r, b), q), rhs)| {
+                r.copy_from_slice(rhs);
+                descend(((r, b), q))
+            });
+            residuals.collect_into_vec(&mut self.sizes);
+        } else {
+            residuals.map(descend).collect_into_vec(&mut self.sizes);
+        }
         let Shared { r, q, .. } = &mut self.shared;
         r.iter_mut().zip(q).for_each(|(r, q)| *r -= alpha * *q);
         self.round_shared(scale);
