@@ -359,6 +359,32 @@ pub(super) fn rows_mut<T>(values: &mut [T]) -> &mut [Row<T>] {
     values.as_chunks_mut().0
 }
 
+/// What the nodes of some rows have.
+#[derive(Clone, Copy)]
+pub(super) enum Values<'a> {
+    /// The same for all.
+    Same(f32),
+    /// Row by row.
+    Each(&'a [Row<f32>]),
+}
+
+/// Runs a loop twice in the source, so that the choice between one value for all and each row's own is made outside of it.
+macro_rules! with_values {
+    ($given:expr, $rows:expr, $values:ident, $body:block) => {
+        match $given {
+            Values::Same(value) => {
+                let $values = |_: usize| [value; 8];
+                $body
+            }
+            Values::Each(own) => {
+                assert!(own.len() == $rows);
+                let $values = |row: usize| own[row];
+                $body
+            }
+        }
+    };
+}
+
 /// The links of a half, if it keeps any.
 #[inline(always)]
 fn links(half: &Half) -> Option<&[Row<f32>]> {
@@ -396,23 +422,25 @@ pub(super) fn relax<const D: usize>(
 pub(super) fn relax_alone<const D: usize>(
     x: &mut [f32],
     rhs: &[f32],
-    inverse: &[f32],
+    inverse: Values<'_>,
     links: Option<&[Row<f32>]>,
     sight: &Sight<'_, f32>,
     whole: f32,
 ) {
-    let (x, rhs, inverse) = (rows_mut(x), rows(rhs), rows(inverse));
+    let (x, rhs) = (rows_mut(x), rows(rhs));
     let count = x.len();
     sight.check(count);
-    assert!(rhs.len() == count && inverse.len() == count);
-    with_links!(links, count, links, {
-        for row in 0..count {
-            let near = sight.neighbours(row);
-            let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
-            for lane in 0..8 {
-                x[row][lane] = (rhs[row][lane] + sum[lane]) * inverse[row][lane];
+    assert!(rhs.len() == count);
+    with_values!(inverse, count, inverse, {
+        with_links!(links, count, links, {
+            for row in 0..count {
+                let (near, inverse) = (sight.neighbours(row), inverse(row));
+                let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
+                for lane in 0..8 {
+                    x[row][lane] = (rhs[row][lane] + sum[lane]) * inverse[lane];
+                }
             }
-        }
+        })
     });
 }
 
@@ -450,24 +478,26 @@ pub(super) fn residual_alone<const D: usize>(
     out: &mut [f32],
     x: &[f32],
     rhs: &[f32],
-    inverse: &[f32],
+    inverse: Values<'_>,
     links: Option<&[Row<f32>]>,
     sight: &Sight<'_, f32>,
     whole: f32,
 ) {
-    let (out, x, rhs, inverse) = (rows_mut(out), rows(x), rows(rhs), rows(inverse));
+    let (out, x, rhs) = (rows_mut(out), rows(x), rows(rhs));
     let count = out.len();
     sight.check(count);
-    assert!(x.len() == count && rhs.len() == count && inverse.len() == count);
-    with_links!(links, count, links, {
-        for row in 0..count {
-            let near = sight.neighbours(row);
-            let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
-            for lane in 0..8 {
-                let residual = rhs[row][lane] + sum[lane] - x[row][lane] / inverse[row][lane];
-                out[row][lane] = if inverse[row][lane] > 0.0 { residual } else { 0.0 };
+    assert!(x.len() == count && rhs.len() == count);
+    with_values!(inverse, count, inverse, {
+        with_links!(links, count, links, {
+            for row in 0..count {
+                let (near, inverse) = (sight.neighbours(row), inverse(row));
+                let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
+                for lane in 0..8 {
+                    let residual = rhs[row][lane] + sum[lane] - x[row][lane] / inverse[lane];
+                    out[row][lane] = if inverse[lane] > 0.0 { residual } else { 0.0 };
+                }
             }
-        }
+        })
     });
 }
 
@@ -544,16 +574,18 @@ pub(super) fn product<T: Copy + Into<f64>, const D: usize>(
 pub(super) fn product_alone<T: Copy + Into<f64>, const D: usize>(
     out: &mut [f64],
     p: &[T],
-    diagonal: &[f32],
+    diagonal: Values<'_>,
     sight: &Sight<'_, T>,
     whole: f64,
 ) {
-    let (out, p, diagonal) = (rows_mut(out), rows(p), rows(diagonal));
+    let (out, p) = (rows_mut(out), rows(p));
     let count = out.len();
     sight.check(count);
-    assert!(p.len() == count && diagonal.len() == count);
-    for row in 0..count {
-        let near = sight.neighbours(row);
-        out[row] = product_from::<T, D>(p[row], &near, whole, None, diagonal[row].map(f64::from));
-    }
+    assert!(p.len() == count);
+    with_values!(diagonal, count, diagonal, {
+        for row in 0..count {
+            let near = sight.neighbours(row);
+            out[row] = product_from::<T, D>(p[row], &near, whole, None, diagonal(row).map(f64::from));
+        }
+    });
 }

@@ -390,10 +390,11 @@ fn multiply<T: Factor, const D: usize>(
         let (mut q, block) = ([red.0, black.0], stretch.start);
         for (colour, q) in q.iter_mut().enumerate() {
             let (range, other) = (net.range_of(stretch.clone(), colour), &p[1 - colour]);
-            let (here, half) = (&p[colour][range.clone()], &net.pattern(block).half[colour]);
+            let (here, half) = (&p[colour][range], &net.pattern(block).half[colour]);
             let sight = || net.sight(stretch.clone(), colour, other);
             if blocks[block].is_plain {
-                rows::product_alone::<T, D>(q, here, &net.diagonal[colour][range], &sight(), whole);
+                let diagonal = net.diagonal_of(stretch.clone(), colour);
+                rows::product_alone::<T, D>(q, here, diagonal, &sight(), whole);
             } else if blocks[block].form != Form::Listed {
                 rows::product::<T, D>(q, here, half, &sight(), whole);
             } else {

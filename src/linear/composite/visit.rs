@@ -27,6 +27,9 @@ pub(super) struct Block {
     pub is_tied: [bool; 2],
     /// Whether its nodes are kept in rows, and passes over one colour need nothing of its pattern: see [`visit_stretches`].
     pub is_plain: bool,
+    /// Whether, on top of that, all its cells are nodes, and have all their links: these have the same diagonal in all such
+    /// blocks. On the finest level only.
+    pub is_even: bool,
     /// First place of each colour, where a row can start, and how many there are.
     pub nodes: [u32; 2],
     pub counts: [u32; 2],
@@ -219,7 +222,7 @@ pub(super) fn visit_by<P: Parts, W>(
     visit_some(grain, 0, blocks, parts, state, &|_: &[Block]| 1, &each);
 }
 
-/// The same with stretches of blocks that are plain, up to [`STRETCH`] places of a colour at a time, and others one by one.
+/// The same with stretches of blocks that are plain, all of them even or none, up to [`STRETCH`] places of a colour at a time, and others one by one.
 pub(super) fn visit_stretches<P: Parts, W>(
     grain: usize,
     blocks: &[Block],
@@ -229,7 +232,10 @@ pub(super) fn visit_stretches<P: Parts, W>(
 ) {
     let stretch = |blocks: &[Block]| {
         let end = blocks[0].nodes[0] as usize + STRETCH;
-        let fits = |block: &&Block| block.is_plain && (block.nodes[0] + block.counts[0]) as usize <= end;
+        let fits = |block: &&Block| {
+            let is_near = (block.nodes[0] + block.counts[0]) as usize <= end;
+            block.is_plain && block.is_even == blocks[0].is_even && is_near
+        };
         blocks.iter().take_while(fits).count().max(1)
     };
     visit_some(grain, 0, blocks, parts, state, &stretch, body);

@@ -13,7 +13,7 @@ use super::super::topology::Topology;
 use super::coarser::Below;
 use super::finest::Key;
 use super::pattern::{End, Half, Pattern};
-use super::rows;
+use super::rows::{self, Values};
 use super::sight::{self, Near, Plan, Sight};
 use super::stock::Known;
 use super::ties::Ties;
@@ -78,6 +78,30 @@ impl<const D: usize> Net<D> {
     #[inline]
     fn is_finest(&self) -> bool {
         self.children.is_empty()
+    }
+
+    /// The diagonal of nodes in even blocks.
+    #[inline]
+    pub fn full_diagonal(&self) -> f32 {
+        2.0 * D as f32 * self.whole
+    }
+
+    /// One over the diagonal of nodes of a colour in plain blocks that follow each other.
+    #[inline]
+    fn inverse_of(&self, blocks: Range<usize>, colour: usize) -> Values<'_> {
+        match self.blocks[blocks.start].is_even {
+            true => Values::Same(1.0 / self.full_diagonal()),
+            false => Values::Each(rows::rows(&self.inverse[colour][self.range_of(blocks, colour)])),
+        }
+    }
+
+    /// Their diagonal.
+    #[inline]
+    pub fn diagonal_of(&self, blocks: Range<usize>, colour: usize) -> Values<'_> {
+        match self.blocks[blocks.start].is_even {
+            true => Values::Same(self.full_diagonal()),
+            false => Values::Each(rows::rows(&self.diagonal[colour][self.range_of(blocks, colour)])),
+        }
     }
 
     /// Keeps nothing for the next step.
@@ -162,7 +186,19 @@ impl<const D: usize> Net<D> {
             let is_round = this.half.iter().all(|half| half.is_round);
             let is_known = !self.is_finest() || !keeps_links && is_round;
             let is_plain = form != Form::Listed && is_tied == [false; 2] && is_known;
-            self.blocks.push(Block { pattern, form, keeps_links, is_tied, is_plain, counts, ..next });
+            let is_full = |half: &Half| half.is_even && half.rounded.first() == Some(&self.full_diagonal());
+            let is_even =
+                is_plain && self.is_finest() && form == Form::AllRows && this.half.iter().all(is_full);
+            self.blocks.push(Block {
+                pattern,
+                form,
+                keeps_links,
+                is_tied,
+                is_plain,
+                is_even,
+                counts,
+                ..next
+            });
             for (first, count) in next.nodes.iter_mut().zip(counts) {
                 *first += count.next_multiple_of(8);
             }

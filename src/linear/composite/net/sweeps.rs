@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::super::super::layout::Row;
 use super::super::gather::{self, Workspace};
-use super::super::rows;
+use super::super::rows::{self, Values};
 use super::super::shape::Lane;
 use super::super::surfaces::Surfaces;
 use super::super::visit::{
@@ -140,7 +140,7 @@ impl<const D: usize> Net<D> {
             return self.relax_block(desk, blocks.start, colour, x, pass);
         }
         let range = self.range_of(blocks.clone(), colour);
-        let (mut rhs, inverse) = (&self.b[colour][range.clone()], &self.inverse[colour][range.clone()]);
+        let mut rhs = &self.b[colour][range.clone()];
         if let Some(bodies) = pass.bodies {
             let room = &mut desk.rhs[..range.len()];
             room.copy_from_slice(rhs);
@@ -148,6 +148,7 @@ impl<const D: usize> Net<D> {
             rhs = room;
         }
         let links = self.links_of(blocks.clone(), colour);
+        let inverse = self.inverse_of(blocks.clone(), colour);
         let sight = self.sight(blocks, colour, &self.x[1 - colour]);
         rows::relax_alone::<D>(x, rhs, inverse, links, &sight, self.whole);
     }
@@ -184,7 +185,7 @@ impl<const D: usize> Net<D> {
             if is_tied[colour] || self.damped[block] && !from_zero {
                 rows::relax::<D>(x, rhs, inverse, half, &sight, self.whole);
             } else {
-                let links = self.own_links(block, colour);
+                let (links, inverse) = (self.own_links(block, colour), Values::Each(rows::rows(inverse)));
                 rows::relax_alone::<D>(x, rhs, inverse, links, &sight, self.whole);
             }
             return;

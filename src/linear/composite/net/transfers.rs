@@ -40,6 +40,7 @@ impl<const D: usize> Net<D> {
         let sight = || self.sight(blocks.clone(), colour, other);
         if self.blocks[block].is_plain {
             let links = self.links_of(blocks.clone(), colour);
+            let inverse = self.inverse_of(blocks.clone(), colour);
             rows::residual_alone::<D>(out, x, &self.b[colour][range], inverse, links, &sight(), self.whole);
             return;
         }
@@ -133,9 +134,10 @@ impl<const D: usize> Net<D> {
                 let octant = this.topology.octant(block);
                 if this.is_regular(block, &coarse.blocks[cover]) {
                     for (colour, x) in [red.0, black.0].into_iter().enumerate().take(colours) {
-                        let inverse = rows::rows(&this.inverse[colour][this.range(block, colour)]);
+                        let inverse = || rows::rows(&this.inverse[colour][this.range(block, colour)]);
+                        let inverse = (!this.blocks[block].is_even).then(inverse);
                         let (reds, blacks) = (rows::rows(reds), rows::rows(blacks));
-                        kernels::prolong(rows::rows_mut(x), &octant, reds, blacks, Some(inverse), None);
+                        kernels::prolong(rows::rows_mut(x), &octant, reds, blacks, inverse, None);
                     }
                     return;
                 }

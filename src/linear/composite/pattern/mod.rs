@@ -73,6 +73,8 @@ pub(super) struct Half {
     pub inverse: Vec<f32>,
     /// Whether nothing was lost by rounding.
     pub is_round: bool,
+    /// Whether it is the same for all.
+    pub is_even: bool,
     /// Whether shared nodes are linked to any of these.
     pub is_tied: bool,
 }
@@ -95,6 +97,7 @@ impl Half {
     pub fn find_inverse(&mut self) {
         self.rounded = self.diagonal.iter().map(|&sum| sum as f32).collect();
         self.is_round = self.diagonal.iter().zip(&self.rounded).all(|(&sum, &own)| sum == f64::from(own));
+        self.is_even = self.diagonal.iter().all(|&sum| sum == self.diagonal[0]);
         let over = |&sum: &f64| if sum > 0.0 { (1.0 / sum) as f32 } else { 0.0 };
         self.inverse = self.diagonal.iter().map(over).collect();
     }
