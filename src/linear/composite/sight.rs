@@ -19,7 +19,7 @@ use super::visit::Block;
 const MOST_ROWS: usize = half_rows(3);
 
 /// What a row sees beside the row at its own place.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Near {
     /// Along the axis of pairs, in even lanes and in odd ones, then on the low and the high side along the axis across rows.
     pub rows: [u32; 4],
@@ -96,6 +96,28 @@ impl<const D: usize> Plan<'_, D> {
         counts
     }
 
+    /// Whether all rows of a block see rows of others where they are.
+    fn looks_straight(&self, block: usize, rows: &Rows) -> bool {
+        let is_straight = |block: u32| {
+            let there = self.beside(rows, block as usize);
+            there.is_some_and(|there| there.is_ok_and(|there| there.few.is_none()))
+        };
+        self.blocks[block].is_even
+            && self.topology.beside(block).as_flattened().iter().copied().all(is_straight)
+    }
+
+    /// [`Self::look`] for such a block: nothing is copied.
+    fn look_straight(&self, block: usize, colour: usize, rows: &Rows, near: &mut [Near]) {
+        let first = |block: u32| self.blocks[block as usize].nodes[1 - colour] / 8;
+        let (turn, here) = (&rows.frame.turn, first(block as u32));
+        let beside = self.topology.beside(block).map(|sides| sides.map(first));
+        for (row, near) in near.iter_mut().enumerate() {
+            let side = |role: usize, high: usize, there: usize| beside[turn[role]][high] + there as u32;
+            let end = |high: usize| 8 * side(0, high, row) + 7 * (1 - high as u32);
+            *near = near_of::<D>(row, colour, |row| here + row as u32, side, end);
+        }
+    }
+
     /// Finds what the rows of a colour of a block see, and which places are to be copied for them.
     pub fn look(&self, block: usize, colour: usize, near: &mut [Near], beyond: &mut [u32]) {
         let (other, pattern) = (1 - colour, self.pattern(block));
@@ -110,7 +132,21 @@ impl<const D: usize> Plan<'_, D> {
             }
             return;
         };
-        let (frame, plane) = (rows.frame, plane_rows(D));
+        if !self.looks_straight(block, rows) {
+            return self.look_closely(block, colour, rows, near, beyond);
+        }
+        self.look_straight(block, colour, rows, near);
+        if cfg!(debug_assertions) {
+            let mut closely = near.to_vec();
+            self.look_closely(block, colour, rows, &mut closely, beyond);
+            assert_eq!(near, closely, "block {block}, colour {colour}");
+        }
+    }
+
+    /// The same for a block in rows, whatever there is beside it.
+    fn look_closely(&self, block: usize, colour: usize, rows: &Rows, near: &mut [Near], beyond: &mut [u32]) {
+        let (other, pattern, frame) = (1 - colour, self.pattern(block), rows.frame);
+        let (beside, zero) = (self.topology.beside(block), self.zeros[other]);
         let row_of = |block: usize, rows: &Rows, row: usize| {
             rows.rank(row).map_or(zero / 8, |rank| self.blocks[block].nodes[other] / 8 + rank as u32)
         };
@@ -134,8 +170,7 @@ impl<const D: usize> Plan<'_, D> {
         for ((row, near), cells) in
             rows.kept().zip(near.iter_mut()).zip(pattern.half[colour].cells.as_chunks::<8>().0)
         {
-            let (m, y) = (row / plane, row % plane);
-            let mut side = |role: usize, high: usize, there: usize| {
+            let side = |role: usize, high: usize, there: usize| {
                 let axis = frame.turn[role];
                 if rows.outward[2 * axis + high][colour] >> row & 1 == 0 {
                     return zero / 8;
@@ -153,17 +188,6 @@ impl<const D: usize> Plan<'_, D> {
                     }
                 }
             };
-            let below = if m > 0 { here[row - plane] } else { side(D - 1, 0, row + 3 * plane) };
-            let above = if m < 3 { here[row + plane] } else { side(D - 1, 1, row - 3 * plane) };
-            let [even, odd] = if (y + colour).is_multiple_of(2) { [below, above] } else { [above, below] };
-            let [south, north] = if D == 3 {
-                [
-                    if y > 0 { here[row - 1] } else { side(1, 0, row + 7) },
-                    if y < 7 { here[row + 1] } else { side(1, 1, row - 7) },
-                ]
-            } else {
-                [zero / 8; 2]
-            };
             let end = |high: usize| {
                 let axis = frame.turn[0];
                 match views[axis][high] {
@@ -174,9 +198,36 @@ impl<const D: usize> Plan<'_, D> {
                     }
                 }
             };
-            *near = Near { rows: [even, odd, south, north], ends: [end(0), end(1)] };
+            *near = near_of::<D>(row, colour, |row| here[row], side, end);
         }
     }
+}
+
+/// What a row sees: `here(row)` is a row of its own block, `side(role, high, row)` one of the block on a side along the axis
+/// with that role, `end(high)` the place beyond an end.
+#[inline(always)]
+fn near_of<const D: usize>(
+    row: usize,
+    colour: usize,
+    here: impl Fn(usize) -> u32,
+    mut side: impl FnMut(usize, usize, usize) -> u32,
+    end: impl Fn(usize) -> u32,
+) -> Near {
+    let plane = const { plane_rows(D) };
+    let (m, y) = (row / plane, row % plane);
+    let below = if m > 0 { here(row - plane) } else { side(D - 1, 0, row + 3 * plane) };
+    let above = if m < 3 { here(row + plane) } else { side(D - 1, 1, row - 3 * plane) };
+    let [even, odd] = if (y + colour).is_multiple_of(2) { [below, above] } else { [above, below] };
+    let [south, north] = if D == 3 {
+        [
+            if y > 0 { here(row - 1) } else { side(1, 0, row + 7) },
+            if y < 7 { here(row + 1) } else { side(1, 1, row - 7) },
+        ]
+    } else {
+        // Not looked at.
+        [below; 2]
+    };
+    Near { rows: [even, odd, south, north], ends: [end(0), end(1)] }
 }
 
 impl<'a, T> Sight<'a, T> {
