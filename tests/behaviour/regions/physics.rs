@@ -212,3 +212,24 @@ fn tiles_keep_apart_2d() {
 fn tiles_keep_apart_3d() {
     tiles_keep_apart::<3>(72, TileSize { least: 8, most: 16 });
 }
+
+/// Where bands are so wide that whole blocks of cells are far from any tile, wall or air, nothing flows out of cells either.
+fn wide_bands_have_no_divergence<const D: usize>(side: usize, band: usize) {
+    let mut tank = wavy_tank::<D>(side, &rules(8, band), 5);
+    let before = tank.worst_outflow();
+    let solved = tank.project();
+    assert!(solved.info.converged && solved.tiles > 1, "{D}D: {solved:?}");
+    let after = tank.worst_outflow();
+    // Velocities are kept in single precision.
+    assert!(after < 1e-5 && before > 0.1, "{D}D: outflow {before} before, {after} after");
+}
+
+#[test]
+fn wide_bands_have_no_divergence_2d() {
+    wide_bands_have_no_divergence::<2>(64, 24);
+}
+
+#[test]
+fn wide_bands_have_no_divergence_3d() {
+    wide_bands_have_no_divergence::<3>(64, 36);
+}
