@@ -248,4 +248,17 @@ fn the_window_opens_plays_and_obeys() {
     stage.xdotool(&["windowsize", &id, "1000", "700"]);
     std::thread::sleep(Duration::from_secs(2));
     assert!(window.0.try_wait().is_ok_and(|status| status.is_none()), "the window is still there");
+
+    // Ctrl-C in its terminal ends it as it ends every command.
+    let interrupt = format!("kill -INT {}", window.0.id());
+    assert!(Command::new("sh").args(["-c", &interrupt]).status().is_ok_and(|status| status.success()));
+    let start = Instant::now();
+    let code = loop {
+        if let Some(status) = window.0.try_wait().expect("it is ours") {
+            break status.code();
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "it goes on after Ctrl-C");
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    assert_eq!(code, Some(130));
 }
