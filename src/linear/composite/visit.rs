@@ -222,7 +222,8 @@ pub(super) fn visit_by<P: Parts, W>(
     visit_some(grain, 0, blocks, parts, state, &|_: &[Block]| 1, &each);
 }
 
-/// The same with stretches of blocks that are plain, all of them even or none, up to [`STRETCH`] places of a colour at a time, and others one by one.
+/// The same with stretches of blocks that are plain, all of them even or none, up to [`STRETCH`] places of a colour at a time,
+/// and others one by one.
 pub(super) fn visit_stretches<P: Parts, W>(
     grain: usize,
     blocks: &[Block],

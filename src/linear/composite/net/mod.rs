@@ -302,13 +302,16 @@ impl<const D: usize> Net<D> {
         range(&self.blocks, block, colour)
     }
 
-    /// Finds the diagonal as products with plain blocks need it.
+    /// Finds the diagonal as products with plain blocks need it: where it is not the same for all.
     pub fn find_diagonal(&mut self) {
         let Net { patterns, blocks, diagonal, .. } = self;
         for colour in 0..2 {
             grow(&mut diagonal[colour], blocks.last().map_or(0, |end| end.nodes[colour] as usize));
             visit(blocks, Nodes(&mut diagonal[colour], colour), &|| (), &|(), block, diagonal| {
-                diagonal.0.copy_from_slice(&patterns[blocks[block].pattern as usize].half[colour].rounded);
+                if blocks[block].is_plain && !blocks[block].is_even {
+                    let pattern = &patterns[blocks[block].pattern as usize];
+                    diagonal.0.copy_from_slice(&pattern.half[colour].rounded);
+                }
             });
         }
     }
