@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::grid::{Blocks, CHUNKS, Slots, for_each_block_collecting};
+use crate::grid::{Blocks, CHUNKS, DisjointMut, Slots, for_each_block_collecting};
 use crate::liquid::{CellRanges, Particles};
 
 use super::near::{AIRLESS, Near, NearMap, SEVERAL};
@@ -233,19 +233,17 @@ impl Tags {
         }
         self.tags.resize(particles, NONE);
         self.reseeded = particles;
-        let out = Out(self.tags.as_mut_ptr());
+        let out = DisjointMut::new(&mut self.tags);
         let slots: &Slots = blocks.slots();
         crate::grid::for_each_block(slots, (), |slot, ()| {
-            let out = &out;
             if let Some(alike) = near.alike(slot) {
-                // SAFETY: blocks own disjoint ranges of particles, all below `particles`.
-                ranges.of_block(slot).for_each(|i| unsafe { *out.0.add(i) = alike });
-                return;
+                // SAFETY: blocks own disjoint ranges of particles.
+                return unsafe { out.range(ranges.of_block(slot)) }.fill(alike);
             }
             let near = near.block(slot);
             filled_cells(ranges, slot).for_each(|(cell, range)| {
-                // SAFETY: cells own disjoint ranges of particles, all below `particles`.
-                range.for_each(|i| unsafe { *out.0.add(i) = near[cell] });
+                // SAFETY: cells own disjoint ranges of particles.
+                unsafe { out.range(range) }.fill(near[cell]);
             });
         });
     }
@@ -256,11 +254,6 @@ impl Default for Tags {
         Self::new()
     }
 }
-
-/// The tags, written cell by cell.
-struct Out(*mut Near);
-// SAFETY: see `Tags::renew`.
-unsafe impl Sync for Out {}
 
 /// The cells of a block that hold particles, and those.
 #[inline(always)]

@@ -12,20 +12,20 @@
 mod blocks;
 mod cells;
 mod chunks;
+mod disjoint;
 mod extent;
 mod field;
 mod halo;
 pub mod masks;
-mod scatter;
 mod sweep;
 
 pub use blocks::{Activation, Blocks, VOID, across};
 pub use cells::CellSet;
 pub use chunks::{CHUNKS, for_each_block_collecting};
+pub use disjoint::DisjointMut;
 pub use extent::Grid;
 pub use field::{Blockwise, Field, Parts};
 pub use halo::{Halo, halo_cells, load_halo};
-pub use scatter::Scatter;
 pub use sweep::{Slots, for_each_block, sum_over_blocks};
 
 /// Cells along one side of a block.

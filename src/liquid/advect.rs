@@ -3,13 +3,12 @@
 use rayon::prelude::*;
 
 use crate::geometry::{Boundary, Nearness, Walls};
-use crate::grid::{Blocks, Field, Grid, Halo, halo_cells, load_halo};
+use crate::grid::{Blocks, DisjointMut, Field, Grid, Halo, halo_cells, load_halo};
 use crate::math::{Real, Vector, power};
 
 use super::even::{Even, Follow, each_stretch};
 use super::kernel::{lane_sample, load_vectors, relative, store_vectors};
 use super::lanes::{Job, LANES, Wide, dispatch};
-use super::shared::SharedOut;
 use super::{CellRanges, Hollow, Particles};
 
 /// Cells a particle may cross in one substep; the step size keeps to it. Blocks are stored four cells around every
@@ -39,7 +38,7 @@ pub fn advect<const D: usize>(
     even: impl Fn(usize) -> Option<Even<D>> + Sync,
 ) {
     let cells_per_speed = dt / blocks.grid().dx;
-    let position = SharedOut(particles.position.as_mut_ptr());
+    let position = DisjointMut::new(&mut particles.position);
     blocks.slots().as_slice().par_iter().for_each(|&slot| {
         let (slot, position) = (slot as usize, &position);
         if ranges.of_block(slot).is_empty() {
@@ -73,7 +72,7 @@ pub fn advect_born<const D: usize>(
     dt: Real,
 ) {
     let cells_per_speed = (dt / blocks.grid().dx) as f32;
-    let position = SharedOut(particles.position.as_mut_ptr());
+    let position = DisjointMut::new(&mut particles.position);
     hollow.born().for_each(|(slot, range)| {
         let position = &position;
         // SAFETY: the ranges are disjoint.
@@ -175,8 +174,8 @@ pub fn collide<const D: usize>(
     walls: &Walls<D>,
     time: Real,
 ) {
-    let position = SharedOut(particles.position.as_mut_ptr());
-    let velocity = SharedOut(particles.velocity.as_mut_ptr());
+    let position = DisjointMut::new(&mut particles.position);
+    let velocity = DisjointMut::new(&mut particles.velocity);
     let sides = Sides::new(walls, blocks.grid());
     blocks.slots().as_slice().par_iter().for_each(|&slot| {
         let (slot, position, velocity) = (slot as usize, &position, &velocity);

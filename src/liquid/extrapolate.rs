@@ -1,6 +1,6 @@
 //! Spreading known face velocities into the unknown faces around them, layer by layer.
 
-use crate::grid::{Blocks, Blockwise, Field, SIDE, Slots, block_cells, for_each_block};
+use crate::grid::{Blocks, Blockwise, DisjointMut, Field, SIDE, Slots, block_cells, for_each_block};
 use crate::math::{Side, power};
 
 /// One bit per face: a byte holds a row of eight along x.
@@ -80,7 +80,7 @@ pub fn extrapolate<const D: usize>(
             }),
         });
         // New values go to faces that are not known yet, and only known ones are read: the two never meet.
-        let (known, values) = (&mask.bits, Shared(velocity.as_mut_slice().as_mut_ptr()));
+        let (known, values) = (&mask.bits, DisjointMut::new(velocity.as_mut_slice()));
         for_each_block(edge, grown.bits.parts(), |slot, grown| {
             grown.fill(0);
             grow_block(blocks, known, &values, slot, grown);
@@ -120,15 +120,10 @@ impl ExtrapolateScratch {
     }
 }
 
-/// The velocities, read at known faces while unknown ones are written.
-struct Shared(*mut f32);
-// SAFETY: see `extrapolate`.
-unsafe impl Sync for Shared {}
-
 fn grow_block<const D: usize>(
     blocks: &Blocks<D>,
     known: &Field<u8>,
-    values: &Shared,
+    values: &DisjointMut<'_, f32>,
     slot: usize,
     grown: &mut [u8],
 ) {
@@ -154,7 +149,7 @@ fn grow_block<const D: usize>(
             let (mut sum, mut count) = (0.0, 0.0);
             let mut add = |slot: usize, local: usize| {
                 // SAFETY: a known face of an active block; known faces are not written in this layer.
-                sum += unsafe { *values.0.add(slot * cells + local) };
+                sum += unsafe { values.read(slot * cells + local) };
                 count += 1.0;
             };
             if from_left & (1 << x) != 0 {
@@ -169,7 +164,7 @@ fn grow_block<const D: usize>(
                 }
             }
             // SAFETY: an unknown face of this block, which no other visit reads or writes.
-            unsafe { *values.0.add(slot * cells + row * SIDE + x) = sum / count };
+            unsafe { *values.at(slot * cells + row * SIDE + x) = sum / count };
         }
     }
 }

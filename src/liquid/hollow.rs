@@ -22,13 +22,14 @@
 use rayon::prelude::*;
 
 use crate::grid::masks::{self, Bits};
-use crate::grid::{Blocks, CellSet, Field, Halo, SIDE, block_cells, for_each_block, halo_cells, load_halo};
+use crate::grid::{
+    Blocks, CellSet, DisjointMut, Field, Halo, SIDE, block_cells, for_each_block, halo_cells, load_halo,
+};
 use crate::math::{Real, power, unflatten};
 
 use super::advect::{self, lane_way};
 use super::kernel::lane_sample;
 use super::lanes::{Job, LANES, Wide, dispatch};
-use super::shared::SharedOut;
 use super::transfer::gather_new;
 use super::{CellRanges, FaceMask, Layout, MARGIN_CELLS, Particles, Reseeded};
 
@@ -255,7 +256,7 @@ impl<const D: usize> HollowScratch<D> {
 
     /// Removes all particles of the cells that are hollow or were. Those left behind in the latter are unevenly spread.
     fn empty(&self, particles: &mut Particles<D>, ranges: &CellRanges, blocks: &Blocks<D>) -> usize {
-        let position = SharedOut(particles.position.as_mut_ptr());
+        let position = DisjointMut::new(&mut particles.position);
         let removed = blocks.slots().as_slice().par_iter().with_min_len(16).map(|&slot| {
             let (slot, position) = (slot as usize, &position);
             let (before, after) = (self.moved.bits(slot), self.target.bits(slot));
@@ -267,7 +268,7 @@ impl<const D: usize> HollowScratch<D> {
             for cell in masks::each(&either) {
                 for i in ranges.of_cells(slot, cell, cell) {
                     // SAFETY: cells have disjoint ranges of particles.
-                    let position = unsafe { &mut *position.0.add(i) };
+                    let position = unsafe { position.at(i) };
                     count += usize::from(Particles::is_alive(position));
                     Particles::kill(position);
                 }
@@ -303,7 +304,7 @@ impl<const D: usize> HollowScratch<D> {
             }
         }
         particles.extend(end - first);
-        let positions = SharedOut(particles.position.as_mut_ptr());
+        let positions = DisjointMut::new(&mut particles.position);
         self.plan.par_iter().for_each(|&[slot, first, _]| {
             let (positions, low) = (&positions, blocks.first_cell(slot as usize));
             let mut next = first as usize;
@@ -312,7 +313,7 @@ impl<const D: usize> HollowScratch<D> {
                 let cell = std::array::from_fn(|k| low[k] + at[k] as i32);
                 for index in 0..per_cell {
                     // SAFETY: every block has places of its own, as counted above.
-                    unsafe { *positions.0.add(next) = layout.place(cell, index) };
+                    unsafe { *positions.at(next) = layout.place(cell, index) };
                     next += 1;
                 }
             }

@@ -15,7 +15,6 @@ mod lanes;
 mod particles;
 mod profile;
 mod reseed;
-mod shared;
 mod sort;
 mod surface;
 mod transfer;

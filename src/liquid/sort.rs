@@ -9,12 +9,11 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 
 use crate::geometry::{Walls, block_is_solid};
-use crate::grid::{Activation, Blocks, Field, PAD, SIDE, VOID, block_cells};
+use crate::grid::{Activation, Blocks, DisjointMut, Field, PAD, SIDE, VOID, block_cells};
 use crate::math::{Real, power, unflatten};
 
 use super::Particles;
 use super::lanes::LANES;
-use super::shared::SharedOut;
 
 /// Where the particles of each block and cell are, after a sort.
 #[derive(Clone, Debug)]
@@ -233,7 +232,7 @@ impl<const D: usize> Sorter<D> {
         }
         let living = next as usize;
         resize_tight(&mut self.order, living);
-        let order = SharedOut(self.order.as_mut_ptr());
+        let order = DisjointMut::new(&mut self.order);
         self.counts.par_chunks_mut(ranks.max(1)).zip(keys.par_chunks(chunk)).enumerate().for_each(
             |(chunk_index, (places, keys))| {
                 let order = &order;
@@ -259,8 +258,8 @@ impl<const D: usize> Sorter<D> {
         // The spare array holds the keys; behind them it has room for the order as it was.
         let spare: &mut [u32] = bytemuck::cast_slice_mut(&mut self.spare);
         let (keys, before) = spare.split_at_mut(particles);
-        let (keys, before) = (&*keys, SharedOut(before[..self.order.len()].as_mut_ptr()));
-        let (order, block) = (SharedOut(self.order.as_mut_ptr()), &self.ranges.block);
+        let (keys, before) = (&*keys, DisjointMut::new(&mut before[..self.order.len()]));
+        let (order, block) = (DisjointMut::new(&mut self.order), &self.ranges.block);
         crate::grid::for_each_block(blocks.slots(), self.ranges.start.parts(), |slot, start| {
             let (order, before) = (&order, &before);
             let [first, end] = block[slot];

@@ -4,7 +4,7 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 
 use crate::grid::masks::{self, Bits};
-use crate::grid::{Blocks, Field, SIDE, Scatter, block_cells};
+use crate::grid::{Blocks, DisjointMut, Field, SIDE, block_cells};
 use crate::linear::Moments;
 use crate::math::unflatten;
 
@@ -72,7 +72,7 @@ impl<const D: usize> Tiling<D> {
     /// Writes pressures to the cells of the tiles. They have none of their own, but the next step may find an ordinary
     /// cell there, which then starts from a good guess; and pictures show no holes.
     pub fn extend_pressures(&self, blocks: &Blocks<D>, q: &mut Field<f64>) {
-        let out = Scatter::new(q.as_mut_slice());
+        let out = DisjointMut::new(q.as_mut_slice());
         self.tiles.par_iter().for_each(|tile| {
             for piece in &self.pieces[tile.pieces.clone()] {
                 let first = blocks.first_cell(piece.slot as usize);
@@ -84,7 +84,7 @@ impl<const D: usize> Tiling<D> {
                     for lane in 0..SIDE {
                         if bits >> lane & 1 == 1 {
                             // SAFETY: the block is stored, and this tile alone writes to its own cells.
-                            unsafe { out.put(start + row * SIDE + lane, tile.pressure.at(&x)) };
+                            unsafe { *out.at(start + row * SIDE + lane) = tile.pressure.at(&x) };
                         }
                         x[0] += 1.0;
                     }
@@ -95,7 +95,7 @@ impl<const D: usize> Tiling<D> {
 
     /// Writes the fields to all faces of the tiles.
     pub fn write(&self, blocks: &Blocks<D>, velocity: &mut [Field<f32>; D]) {
-        let out = velocity.each_mut().map(|field| Scatter::new(field.as_mut_slice()));
+        let out = velocity.each_mut().map(|field| DisjointMut::new(field.as_mut_slice()));
         self.tiles.par_iter().zip(&self.bodies).for_each(|(tile, body)| {
             for axis in 0..D {
                 // SAFETY: blocks are stored, and this tile alone writes to the low faces of its own cells and to the faces
@@ -290,12 +290,13 @@ unsafe fn write_block<const D: usize>(
     slot: u32,
     faces: &Bits,
     corner: [f64; 3],
-    out: &Scatter<'_, f32>,
+    out: &DisjointMut<'_, f32>,
 ) {
     let start = slot as usize * block_cells(D);
     for (row, bits) in rows_of::<D>(faces) {
         let values = values_in_row::<D>(field, corner, row).map(|value| value as f32);
-        let write = |x: usize| unsafe { out.put(start + row * SIDE + x, values[x]) };
+        // SAFETY: ours alone by the caller's promise.
+        let write = |x: usize| unsafe { *out.at(start + row * SIDE + x) = values[x] };
         if bits == u8::MAX {
             (0..SIDE).for_each(write);
         } else {

@@ -2,14 +2,13 @@
 
 use rayon::prelude::*;
 
-use crate::grid::{Blocks, Field, load_halo};
+use crate::grid::{Blocks, DisjointMut, Field, load_halo};
 
 use super::super::even::{Even, each_stretch};
 use super::super::kernel::{
     LaneStencil, lane_slope, lane_stencil, lane_value, load_vectors, relative, store_lanes, store_vectors,
 };
 use super::super::lanes::{Job, LANES, Wide, dispatch};
-use super::super::shared::SharedOut;
 use super::super::{CellRanges, Particles};
 use super::{HALO, MOST};
 
@@ -86,23 +85,22 @@ pub(in super::super) fn gather_new<const D: usize>(
 }
 
 /// The particles' arrays, written by several threads in disjoint ranges.
-struct ParticleOut<const D: usize> {
-    velocity: SharedOut<[f32; D]>,
-    affine: [SharedOut<[u16; D]>; D],
+struct ParticleOut<'a, const D: usize> {
+    velocity: DisjointMut<'a, [f32; D]>,
+    affine: [DisjointMut<'a, [u16; D]>; D],
 }
 
-impl<const D: usize> ParticleOut<D> {
-    fn new(velocity: &mut [[f32; D]], affine: &mut [Vec<[u16; D]>; D]) -> Self {
+impl<'a, const D: usize> ParticleOut<'a, D> {
+    fn new(velocity: &'a mut [[f32; D]], affine: &'a mut [Vec<[u16; D]>; D]) -> Self {
         ParticleOut {
-            velocity: SharedOut(velocity.as_mut_ptr()),
-            affine: affine.each_mut().map(|row| SharedOut(row.as_mut_ptr())),
+            velocity: DisjointMut::new(velocity),
+            affine: affine.each_mut().map(|row| DisjointMut::new(row)),
         }
     }
 
     /// # Safety
     /// The range must be inside the arrays and overlap no other one in use.
-    #[allow(clippy::mut_from_ref, reason = "the caller promises disjoint ranges")]
-    unsafe fn range(&self, range: std::ops::Range<usize>) -> (&mut [[f32; D]], [&mut [[u16; D]]; D]) {
+    unsafe fn range(&self, range: std::ops::Range<usize>) -> (&'a mut [[f32; D]], [&'a mut [[u16; D]]; D]) {
         // SAFETY: by the caller's promise.
         unsafe {
             (self.velocity.range(range.clone()), self.affine.each_ref().map(|row| row.range(range.clone())))

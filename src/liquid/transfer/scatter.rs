@@ -9,7 +9,7 @@ use std::any::Any;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use crate::grid::{Blocks, Field, SIDE, Slots, block_cells, for_each_block};
+use crate::grid::{Blocks, DisjointMut, Field, SIDE, Slots, block_cells, for_each_block};
 use crate::math::{power, unflatten};
 
 #[cfg(target_arch = "x86_64")]
@@ -36,18 +36,17 @@ pub fn particles_to_grid<const D: usize>(
     for_each_block(blocks.slots(), (clear, clear_weight), |_, (velocity, weight)| {
         velocity.into_iter().chain(weight).for_each(|values| values.fill(0.0));
     });
-    let out = Sums {
-        momentum: velocity.each_mut().map(|field| field.as_mut_slice().as_mut_ptr()),
-        weight: weight.each_mut().map(|field| field.as_mut_slice().as_mut_ptr()),
-    };
     for parity in 0..power(2, D) {
         colour.refill(blocks.slots(), |slot| {
             let coords = blocks.coords(slot);
             !ranges.of_block(slot).is_empty()
                 && (0..D).all(|axis| (coords[axis] & 1) as usize == (parity >> axis) & 1)
         });
+        let out = Sums {
+            momentum: velocity.each_mut().map(|field| DisjointMut::new(field.as_mut_slice())),
+            weight: weight.each_mut().map(|field| DisjointMut::new(field.as_mut_slice())),
+        };
         colour.as_slice().par_iter().for_each(|&slot| {
-            let out = &out;
             let mut sums = BlockSums { momentum: [[0.0; MOST]; D], weight: [[0.0; MOST]; D] };
             scatter_block(particles, ranges, slot as usize, blocks.first_cell(slot as usize), &mut sums);
             // SAFETY: blocks of one colour are two apart, so that their margins do not meet.
@@ -211,14 +210,12 @@ const fn tap_offsets(dimension: usize, axis: usize) -> [i32; TAPS] {
 }
 
 /// The grid's accumulators, written by several threads at places of their own.
-struct Sums<const D: usize> {
-    momentum: [*mut f32; D],
-    weight: [*mut f32; D],
+struct Sums<'a, const D: usize> {
+    momentum: [DisjointMut<'a, f32>; D],
+    weight: [DisjointMut<'a, f32>; D],
 }
-// SAFETY: see `particles_to_grid`: concurrent calls of `add_block` touch disjoint faces.
-unsafe impl<const D: usize> Sync for Sums<D> {}
 
-impl<const D: usize> Sums<D> {
+impl<const D: usize> Sums<'_, D> {
     /// Adds a block with margins to the grid.
     ///
     /// # Safety
@@ -235,7 +232,7 @@ impl<const D: usize> Sums<D> {
             }
             for axis in 0..D {
                 for (to, from) in
-                    [(self.momentum[axis], &sums.momentum[axis]), (self.weight[axis], &sums.weight[axis])]
+                    [(&self.momentum[axis], &sums.momentum[axis]), (&self.weight[axis], &sums.weight[axis])]
                 {
                     let from: &[f32; SIDE + 2] =
                         from[row * HALO.side..][..SIDE + 2].try_into().expect("a row with margins");
@@ -248,10 +245,9 @@ impl<const D: usize> Sums<D> {
                             continue;
                         }
                         let index = owner * block_cells(D) + local + first;
-                        for x in 0..count {
-                            // SAFETY: an active slot's cell, ours alone by the caller's promise.
-                            unsafe { *to.add(index + x) += from[offset + x] };
-                        }
+                        // SAFETY: ours alone by the caller's promise.
+                        let to = unsafe { to.range(index..index + count) };
+                        to.iter_mut().zip(&from[offset..]).for_each(|(to, from)| *to += from);
                     }
                 }
             }
