@@ -234,29 +234,29 @@ impl<const D: usize> Room<'_, D> {
 
 fn read_params(record: &Record<'_>, overrides: &Overrides) -> Result<Params, SceneError> {
     let mut params = Params::default();
-    if let Some(field) = record.get("model") {
+    let model = record.get("model");
+    if let Some(field) = &model {
         let name = field.word("the name of a model")?;
-        params.model = model(name).map_err(|known| field.unknown("model", name, &known))?;
-    }
-    if let Some(name) = &overrides.model {
-        params.model = model(name).map_err(|known| {
-            Problem::unknown_name("model", name, &known).at(Place::option(&format!("--model {name}")))
-        })?;
+        params.model = Model::from_name(name).ok_or_else(|| field.unknown("model", name, Model::NAMES))?;
     }
     if let Some(field) = record.get("parameters") {
         let given = field.record_of("parameter", &parameter_names())?;
         for name in given.names() {
             assign_field(&mut params, name, &given.require(name)?)?;
         }
+        if let Some(again) = given.get("model").filter(|_| model.is_some()) {
+            return Err(again.fail(Problem::Repeated("model".to_owned())));
+        }
+    }
+    if let Some(name) = &overrides.model {
+        params.model = Model::from_name(name).ok_or_else(|| {
+            Problem::unknown_name("model", name, Model::NAMES).at(Place::option(&format!("--model {name}")))
+        })?;
     }
     for (name, text) in &overrides.set {
         assign_option(&mut params, name, text)?;
     }
     Ok(params)
-}
-
-fn model(name: &str) -> Result<Model, Vec<&'static str>> {
-    Model::from_name(name).ok_or_else(|| Model::ALL.into_iter().map(Model::name).collect())
 }
 
 fn assign_field(params: &mut Params, name: &str, field: &Field<'_>) -> Result<(), SceneError> {

@@ -9,7 +9,7 @@ use crate::pressure::{FREE, OWN, Projection, Roles};
 use crate::regions::Tiling;
 
 use super::gas::Tally;
-use super::{AirSource, Bubbles, Model, Params};
+use super::{AirSource, Params};
 
 /// Regions of air and liquid with all that is known about them.
 #[derive(Clone, Default)]
@@ -273,17 +273,6 @@ impl<const D: usize> Air<D> {
             let count = (self.fed.len() - first_fed).max(1);
             let cells = source.rate * dt / grid.cell_volume() / count as Real;
             self.fed[first_fed..].iter_mut().for_each(|(_, volume)| *volume = cells);
-        }
-    }
-}
-
-impl Params {
-    /// Whether closed air keeps its volume.
-    pub fn keeps_air(&self) -> bool {
-        match self.model {
-            Model::FreeSurface => false,
-            Model::Constraint | Model::TwoPhase | Model::AffineBubbles => true,
-            Model::AffineTiles => self.bubbles == Bubbles::Constraint,
         }
     }
 }

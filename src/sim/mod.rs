@@ -16,8 +16,8 @@ mod survey;
 pub use air::Air;
 pub use clock::StageTimes;
 pub use params::{
-    Bubbles, Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, Preconditioner, param,
-    params_table, set_param,
+    Bubbles, Group, Level, Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, Preconditioner,
+    param, params_table, set_param,
 };
 pub use report::{
     BubbleReport, CellCounts, Divergence, FrameReport, LiquidReport, SolveReport, TileCounts, UnknownCounts,

@@ -250,12 +250,7 @@ fn is_far_from<const D: usize>(blocks: &Blocks<D>, slot: usize, shapes: &[&Shape
 
 /// Where tiles of liquid may be, if there are any.
 pub(crate) fn tiles_in_liquid(params: &Params) -> Option<TileRules> {
-    let wanted = match params.model {
-        Model::AffineTiles => true,
-        Model::AffineBubbles => params.affine_liquid,
-        _ => false,
-    };
-    wanted.then_some(TileRules {
+    params.tiles_liquid().then_some(TileRules {
         division: division(params.tile_size, params.tile_size_deep),
         surface_band: params.surface_band as usize,
         wall_band: params.wall_band as usize,

@@ -103,7 +103,7 @@ fn next_model(model: Model) -> Model {
 /// The next model, in the pane that is not compared with, or in both turned round.
 fn cycle(session: &Session, panes: &mut Panes, desk: &mut Desk) {
     if Model::ALL.len() == 1 {
-        desk.say(format!("{} is the only model so far", theme::model_title(Model::ALL[0])));
+        desk.say(format!("{} is the only model so far", Model::ALL[0].title()));
     }
     for (pane, shown) in panes.0.iter_mut().enumerate() {
         shown.model = next_model(shown.model);

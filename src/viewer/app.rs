@@ -128,7 +128,7 @@ pub fn receive(
     for (shown, phase) in panes.0.iter().zip(known.iter_mut()) {
         if shown.phase != *phase {
             if let Phase::Failed(message) = &shown.phase {
-                desk.alarm(format!("{} stopped: {message}", theme::model_title(shown.model)));
+                desk.alarm(format!("{} stopped: {message}", shown.model.title()));
             }
             *phase = shown.phase.clone();
         }

@@ -5,7 +5,7 @@ use bevy::prelude::{Color, LinearRgba, Vec3, Vec4};
 use bevy_egui::egui::{self, Color32, Stroke, Visuals};
 
 use crate::runner::Stage;
-use crate::sim::{Model, Params};
+use crate::sim::Params;
 
 /// A layer that can be switched on and off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,33 +100,6 @@ pub const LAYERS: [Layer; 12] = [
         hint: "The velocity field of every tile: pins along the flow, and a square that turns and stretches with it.",
     },
 ];
-
-/// What a model is called on screen.
-pub fn model_title(model: Model) -> String {
-    match model.name() {
-        "free-surface" => "Free surface".into(),
-        "constraint" => "Constraint bubbles".into(),
-        other => {
-            let mut words = other.replace('-', " ");
-            if let Some(first) = words.get_mut(..1) {
-                first.make_ascii_uppercase();
-            }
-            words
-        }
-    }
-}
-
-/// What a model does, for people who do not solve equations.
-pub fn model_hint(model: Model) -> &'static str {
-    match model.name() {
-        "free-surface" => "Air is nothing: trapped bubbles collapse.",
-        "constraint" => "Trapped air keeps its volume: bubbles push back and rise.",
-        "two-phase" => "Air is a fluid of its own, of any density: the reference, and slow.",
-        "affine-bubbles" => "Large bubbles move as whole bodies of air.",
-        "affine-tiles" => "Deep water is solved in large tiles.",
-        _ => "",
-    }
-}
 
 fn linear(r: f32, g: f32, b: f32) -> Vec3 {
     let LinearRgba { red, green, blue, .. } = Color::srgb(r, g, b).to_linear();
@@ -289,10 +262,5 @@ mod tests {
             let twin = LAYERS[..k].iter().find(|one| one.bit == layer.bit || one.key == layer.key);
             assert_eq!(twin, None, "{}", layer.name);
         }
-    }
-
-    #[test]
-    fn models_read_like_words() {
-        assert!(Model::ALL.into_iter().all(|model| !model_title(model).contains('-')));
     }
 }

@@ -155,15 +155,11 @@ fn title_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<A
 fn models_ui(ui: &mut egui::Ui, data: &Data, actions: &mut Vec<Action>) {
     for (pane, shown) in data.panes.iter().enumerate() {
         let mut model = shown.model;
-        egui::ComboBox::from_id_salt(("model", pane)).selected_text(theme::model_title(model)).show_ui(
-            ui,
-            |ui| {
-                for one in Model::ALL {
-                    ui.selectable_value(&mut model, one, theme::model_title(one))
-                        .on_hover_text(theme::model_hint(one));
-                }
-            },
-        );
+        egui::ComboBox::from_id_salt(("model", pane)).selected_text(model.title()).show_ui(ui, |ui| {
+            for one in Model::ALL {
+                ui.selectable_value(&mut model, one, one.title()).on_hover_text(one.summary());
+            }
+        });
         if model != shown.model {
             actions.push(Action::Model(pane, model));
         }

@@ -3,25 +3,7 @@
 use bevy_egui::egui::{self, RichText};
 
 use super::Action;
-use crate::sim::{ParamInfo, ParamKind, ParamValue, Params, params_table};
-
-/// What artists reach for; the rest is for people who tune solvers.
-const BASIC: [&str; 8] =
-    ["gravity", "flip", "cfl", "volume_correction", "density", "reseed", "seeds_per_axis", "min_substeps"];
-
-/// What some models look at and others do not.
-const OF_MODELS: [&str; 10] = [
-    "air_density",
-    "bubbles",
-    "tile_size",
-    "tile_size_deep",
-    "surface_band",
-    "wall_band",
-    "bubble_band",
-    "bubble_tile_size",
-    "affine_liquid",
-    "reduced_advection",
-];
+use crate::sim::{Level, ParamInfo, ParamKind, ParamValue, Params, params_table};
 
 /// The list of parameters, with the values in use.
 pub fn parameters_ui(
@@ -34,8 +16,7 @@ pub fn parameters_ui(
         ui.weak("No simulation yet.");
         return;
     };
-    let is_of_model = |info: &ParamInfo| OF_MODELS.contains(&info.name) && info.acts_in(params);
-    let is_basic = |info: &ParamInfo| BASIC.contains(&info.name) || is_of_model(info);
+    let is_basic = |info: &ParamInfo| info.level == Level::Basic && info.acts_in(params);
     for info in params_table().iter().filter(|info| is_basic(info)) {
         parameter_ui(ui, info, params, actions);
     }
@@ -43,8 +24,12 @@ pub fn parameters_ui(
     ui.checkbox(advanced, "Solver settings")
         .on_hover_text("Tolerances and other things for people who tune solvers");
     if *advanced {
-        for info in params_table().iter().filter(|info| !is_basic(info)) {
-            parameter_ui(ui, info, params, actions);
+        let is_rare = |info: &ParamInfo| info.level != Level::Picture && !is_basic(info);
+        let rare: Vec<_> = params_table().iter().filter(|info| is_rare(info)).collect();
+        for group in rare.chunk_by(|a, b| a.group == b.group) {
+            ui.add_space(4.0);
+            ui.weak(group[0].group.title());
+            group.iter().for_each(|info| parameter_ui(ui, info, params, actions));
         }
     }
 }
@@ -54,10 +39,11 @@ fn parameter_ui(ui: &mut egui::Ui, info: &'static ParamInfo, params: &Params, ac
     let mut hint = format!("{}\nAllowed: {}. Default: {}.", info.summary, info.kind, info.default_value());
     let acts = info.acts_in(params);
     if !acts {
-        hint += "\nThe model in use does not look at it.";
+        let models: Vec<_> = info.models.iter().map(|model| model.title()).collect();
+        hint += &format!("\nNot in use now. For: {}.", models.join(", "));
     }
     ui.horizontal(|ui| {
-        let name = RichText::new(title(info.name)).strong();
+        let name = RichText::new(info.title).strong();
         ui.label(if acts { name } else { name.weak() }).on_hover_text(&hint);
         badge_ui(ui, info.live);
         if value != info.default_value() {
@@ -135,21 +121,6 @@ fn value_ui(ui: &mut egui::Ui, info: &ParamInfo, value: &ParamValue, hint: &str)
 
 fn unit(info: &ParamInfo) -> String {
     if info.unit.is_empty() { String::new() } else { format!(" {}", info.unit) }
-}
-
-/// `volume_correction` as people write it.
-fn title(name: &str) -> String {
-    let mut words = name.replace('_', " ");
-    if let Some(first) = words.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    if words == "Flip" {
-        "FLIP".into()
-    } else if words == "Cfl" {
-        "CFL".into()
-    } else {
-        words
-    }
 }
 
 /// A number in few characters.

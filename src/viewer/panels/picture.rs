@@ -195,9 +195,9 @@ fn caption(painter: &egui::Painter, rect: Rect, shown: &Shown, desk: &Desk, data
     let ink = if desk.dark { Color32::from_gray(238) } else { Color32::from_gray(24) };
     let size = (rect.width() / 26.0).clamp(14.0, 26.0).round();
     let at = rect.min + vec2(14.0, 10.0);
-    let name = theme::model_title(shown.model);
+    let name = shown.model.title().to_owned();
     let title = painter.layout_no_wrap(name, FontId::proportional(size), ink);
-    let hint = theme::model_hint(shown.model);
+    let hint = shown.model.summary();
     let below = painter.layout(
         hint.to_owned(),
         FontId::proportional(size * 0.58),

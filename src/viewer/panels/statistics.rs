@@ -14,7 +14,7 @@ use crate::viewer::theme;
 pub fn statistics_ui(ui: &mut egui::Ui, data: &Data) {
     for (index, shown) in data.panes.iter().enumerate() {
         if data.panes.len() > 1 {
-            ui.label(RichText::new(theme::model_title(shown.model)).strong().size(15.0));
+            ui.label(RichText::new(shown.model.title()).strong().size(15.0));
         }
         pane_ui(ui, shown, index);
         if index + 1 < data.panes.len() {

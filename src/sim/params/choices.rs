@@ -1,0 +1,126 @@
+//! Parameters that are one of a few names.
+
+/// Gives an enum the names it has in scene files, on the command line and in the statistics.
+macro_rules! named {
+    ($type:ident { $($variant:ident = $name:literal,)* }) => {
+        impl $type {
+            /// Every value, in the order they are offered.
+            pub const ALL: [$type; [$($name),*].len()] = [$($type::$variant),*];
+            /// The names of all values, in the same order.
+            pub const NAMES: &[&str] = &[$($name),*];
+
+            /// The name in scene files, on the command line and in the statistics.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($type::$variant => $name,)*
+                }
+            }
+
+            /// The value of that name.
+            pub fn from_name(name: &str) -> Option<$type> {
+                $type::ALL.into_iter().find(|one| one.name() == name)
+            }
+        }
+    };
+}
+
+/// How air is treated by the pressure solve (CBAR §4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Model {
+    /// All air is a free surface at zero pressure: bubbles collapse.
+    #[default]
+    FreeSurface,
+    /// Every closed region of air keeps its volume through one shared pressure: bubbles glug, rise, push and hold.
+    Constraint,
+    /// Air is a second fluid with a density: the reference, and the only one for heavy air.
+    TwoPhase,
+    /// Air is a second fluid with a density, and the inside of a bubble moves as one affine field without divergence, or
+    /// in tiles of that kind (CBAR §5).
+    AffineBubbles,
+    /// The deep liquid moves in tiles, each one an affine field without divergence (CBAR §6); `bubbles` says how air is
+    /// treated.
+    AffineTiles,
+}
+
+named! { Model {
+    FreeSurface = "free-surface",
+    Constraint = "constraint",
+    TwoPhase = "two-phase",
+    AffineBubbles = "affine-bubbles",
+    AffineTiles = "affine-tiles",
+} }
+
+impl Model {
+    /// Whether air is a fluid with a density.
+    pub const fn has_gas(self) -> bool {
+        matches!(self, Model::TwoPhase | Model::AffineBubbles)
+    }
+
+    /// What it is called on screen.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Model::FreeSurface => "Free surface",
+            Model::Constraint => "Constraint bubbles",
+            Model::TwoPhase => "Two phase",
+            Model::AffineBubbles => "Affine bubbles",
+            Model::AffineTiles => "Affine tiles",
+        }
+    }
+
+    /// What it does, for people who do not solve equations.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Model::FreeSurface => "Air is nothing: trapped bubbles collapse.",
+            Model::Constraint => "Trapped air keeps its volume: bubbles push back and rise.",
+            Model::TwoPhase => "Air is a fluid of its own, of any density: the reference, and slow.",
+            Model::AffineBubbles => "Large bubbles move as whole bodies of air.",
+            Model::AffineTiles => "Deep water is solved in large tiles.",
+        }
+    }
+}
+
+/// What happens to the air when the model is about something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bubbles {
+    /// All air is a free surface.
+    FreeSurface,
+    /// Closed air keeps its volume.
+    #[default]
+    Constraint,
+}
+
+named! { Bubbles {
+    FreeSurface = "free-surface",
+    Constraint = "constraint",
+} }
+
+/// What speeds up the conjugate gradients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preconditioner {
+    /// The multigrid V-cycle: what everyone should use.
+    #[default]
+    Multigrid,
+    /// The matrix's diagonal: a reference.
+    Jacobi,
+    /// Incomplete Cholesky without fill: a reference.
+    IncompleteCholesky,
+    /// CBAR's Algorithm 1, sweeps around bubbles framing a V-cycle of the liquid: a reference.
+    BubblePalindrome,
+    /// Minimal residuals of CBAR's indefinite form, eq. 22: a reference.
+    MinimalResiduals,
+}
+
+named! { Preconditioner {
+    Multigrid = "multigrid",
+    Jacobi = "jacobi",
+    IncompleteCholesky = "incomplete-cholesky",
+    BubblePalindrome = "algorithm-1",
+    MinimalResiduals = "minres",
+} }
+
+impl Preconditioner {
+    /// The name of the method in the statistics: a solve that fell back to the diagonal says so.
+    pub const fn method(self, fallback: bool) -> &'static str {
+        if fallback { "multigrid+jacobi" } else { self.name() }
+    }
+}
