@@ -82,7 +82,7 @@ fn count_allocations<const D: usize>(
     let pool = ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     COUNT.store(0, Ordering::Relaxed);
     pool.install(|| {
-        let (mut scratch, mut times, stop) = (Scratch::new(), StageTimes::new(), AtomicBool::new(false));
+        let (mut scratch, mut times, stop) = (Scratch::new(), StageTimes::default(), AtomicBool::new(false));
         prepare(&mut state, params, &mut scratch).expect("it starts");
         for step in 0..warm + counted {
             WATCHING.store(step >= warm, Ordering::Relaxed);

@@ -1,6 +1,5 @@
 //! `glug bench`: speed and memory on fixed scenes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -12,7 +11,7 @@ use super::seam;
 use super::table::{Table, bytes, grouped};
 use super::{Failure, print, thread_count};
 use crate::runner::{AnySolver, Frame, Outcome, Runner, Watch};
-use crate::sim::{FrameReport, MemoryReport, Preconditioner, SolveReport};
+use crate::sim::{FrameReport, FrameTimes, MemoryReport, Preconditioner, SolveReport};
 
 /// What is measured: scene, cells along x, frames. The two dam breaks show how the cost grows with size, and the
 /// larger one is what memory is budgeted on.
@@ -23,9 +22,6 @@ const CASES: [(&str, usize, usize); 4] =
 fn frame_seconds(scene: &str) -> f64 {
     if scene == "dam_break_2d" { 1.0 / 200.0 } else { 1.0 / 30.0 }
 }
-
-/// Stages whose work goes with the particles; that of all others goes with the liquid cells.
-const PARTICLE_STAGES: [&str; 5] = ["advect", "sort", "transfer", "surface", "return"];
 
 /// One case, measured.
 #[derive(Debug, Default, Serialize)]
@@ -38,7 +34,7 @@ struct Measurement {
     /// Wall seconds over all frames.
     seconds: f64,
     /// Wall seconds per stage, over all frames.
-    stages: BTreeMap<&'static str, f64>,
+    stages: FrameTimes,
     particles: usize,
     liquid_cells: usize,
     stored_cells: usize,
@@ -66,9 +62,7 @@ impl Watch for Measurement {
         self.cells_xyz.clone_from(cells_xyz);
         self.frames += 1;
         self.substeps += substeps;
-        for (stage, spent) in seconds {
-            *self.stages.entry(stage).or_default() += spent;
-        }
+        self.stages.add(seconds);
         self.particles = *particles;
         (self.liquid_cells, self.stored_cells) = (cells.liquid, cells.stored);
         self.unknowns = unknowns.pressure + unknowns.bubble + unknowns.body;
@@ -148,16 +142,16 @@ fn describe(case: &Measurement) -> String {
         case.seconds,
         case.threads
     );
-    let total = case.stages.get("total").copied().unwrap_or(case.seconds).max(1e-9);
-    let mut stages: Vec<_> = case.stages.iter().filter(|(stage, _)| **stage != "total").collect();
-    stages.sort_by(|a, b| b.1.total_cmp(a.1));
+    let total = case.stages.total.max(1e-9);
+    let mut stages: Vec<_> = case.stages.stages.iter().collect();
+    stages.sort_by(|a, b| b.1.total_cmp(&a.1));
     let mut table = Table::with_numbers(&[1, 2, 3]);
     for (stage, seconds) in stages {
-        let (what, count) = match PARTICLE_STAGES.contains(stage) {
+        let (what, count) = match stage.grows_with_particles() {
             true => ("particles", case.particles),
             false => ("cells", case.liquid_cells),
         };
-        if *seconds < 1e-6 {
+        if seconds < 1e-6 {
             continue;
         }
         let rate = (count * case.substeps) as f64 / seconds * 1e-6;

@@ -10,7 +10,7 @@ use super::seam;
 use super::table::{Table, grouped};
 use super::{Failure, thread_count};
 use crate::runner::{AnySolver, Frame, Outcome, Runner, Solver, SolverError, Watch};
-use crate::sim::{Bubbles, FrameReport, Model, Params, set_param};
+use crate::sim::{Bubbles, FrameReport, Model, Params, Stage, set_param};
 
 /// A way to solve for the pressure: what the table calls it, and what it changes.
 type Variant = (&'static str, &'static [(&'static str, &'static str)]);
@@ -198,13 +198,9 @@ fn apply((_, changes): &Variant, scene: &Params, own: &mut Params) {
     let air = air_of(scene);
     own.bubbles = air;
     for (parameter, value) in *changes {
-        match (*parameter, *value) {
-            ("model", "uniform") => {
-                own.model = Model::from_name(air.name()).expect("named after a model");
-            }
-            ("model", name) => own.model = Model::from_name(name).expect("a model's name"),
-            (parameter, value) => set_param(own, parameter, value).expect("a value that the table knows"),
-        }
+        // Without tiles and without mass, air is what the scene makes of it.
+        let value = if *value == "uniform" { air.name() } else { value };
+        set_param(own, parameter, value).expect("a value that the table knows");
     }
     // The references are given all the iterations they want.
     own.max_iterations = 100_000;
@@ -228,10 +224,10 @@ fn substep<const D: usize>(
 }
 
 fn sum_up(variant: &'static str, reports: &[FrameReport]) -> Measured {
-    let median = |is_meant: &dyn Fn(&str) -> bool| {
+    let median = |stages: &[Stage]| {
         let per_substep = |report: &FrameReport| {
-            let stages = report.seconds.iter().filter(|(stage, _)| is_meant(stage));
-            stages.map(|(_, seconds)| seconds).sum::<f64>() / report.substeps.max(1) as f64
+            let seconds = stages.iter().map(|&stage| report.seconds.stages.of(stage));
+            seconds.sum::<f64>() / report.substeps.max(1) as f64
         };
         let mut found: Vec<f64> = reports.iter().map(per_substep).collect();
         found.sort_by(f64::total_cmp);
@@ -244,10 +240,10 @@ fn sum_up(variant: &'static str, reports: &[FrameReport]) -> Measured {
         tiles: reports.last().map_or(0, |report| report.tiles.count),
         iterations: solves().map(|solve| solve.iterations).max().unwrap_or(0),
         converged: solves().all(|solve| solve.converged),
-        projection: median(&|stage| ["tiles", "assemble", "solve"].contains(&stage)),
-        solve: median(&|stage| stage == "solve"),
+        projection: median(&[Stage::Tiles, Stage::Assemble, Stage::Solve]),
+        solve: median(&[Stage::Solve]),
         // The frame's total has its statistics as well.
-        total: median(&|stage| stage != "total"),
+        total: median(&Stage::ALL),
     }
 }
 

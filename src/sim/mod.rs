@@ -14,7 +14,7 @@ mod step;
 mod survey;
 
 pub use air::Air;
-pub use clock::StageTimes;
+pub use clock::{FrameTimes, Stage, StageTimes};
 pub use params::{
     Bubbles, Group, Level, Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, Preconditioner,
     param, params_table, set_param,

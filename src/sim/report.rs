@@ -1,11 +1,11 @@
 //! What a frame reports: the statistics format, one JSON object per frame. The names are fixed: others measure
 //! with them.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use crate::bubbles::Event;
+
+use super::FrameTimes;
 
 /// One frame's statistics.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -23,7 +23,7 @@ pub struct FrameReport {
     /// Cell width, metres.
     pub dx: f64,
     /// Wall time of the frame: `total` and one entry per stage.
-    pub seconds: BTreeMap<&'static str, f64>,
+    pub seconds: FrameTimes,
     /// Particle count.
     pub particles: usize,
     /// Cells by what they are made of, among the stored ones.

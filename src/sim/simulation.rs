@@ -9,11 +9,11 @@ use crate::liquid::{self, MOST_CELLS};
 use crate::math::Real;
 use crate::pressure::Projection;
 
-use super::clock::StageTimes;
 use super::step::{StepReport, layout, prepare, solver_params, substep};
 use super::survey::survey;
 use super::{
-    FrameReport, Params, Preconditioner, Scratch, Setup, SolveReport, State, TileCounts, UnknownCounts,
+    FrameReport, FrameTimes, Params, Preconditioner, Scratch, Setup, SolveReport, Stage, StageTimes, State,
+    TileCounts, UnknownCounts,
 };
 
 /// Why a simulation cannot go on.
@@ -23,7 +23,7 @@ pub enum SimError {
     #[error("velocities became non-finite in stage `{stage}` at {time:.4} s; a smaller `cfl` may help")]
     NonFinite {
         /// Where it was noticed.
-        stage: &'static str,
+        stage: Stage,
         /// Simulated seconds.
         time: Real,
     },
@@ -115,7 +115,7 @@ impl<const D: usize> Simulation<D> {
         between: &mut dyn FnMut(&mut Params),
     ) -> Result<Option<FrameReport>, SimError> {
         let start = Instant::now();
-        let mut times = StageTimes::new();
+        let mut times = StageTimes::default();
         let mut steps: Vec<StepReport> = Vec::new();
         let mut left = frame_seconds;
         while left > 1e-9 * frame_seconds {
@@ -185,14 +185,13 @@ impl<const D: usize> Simulation<D> {
                 steps.len()
             ));
         }
-        report.seconds = times.into_inner();
-        report.seconds.insert("total", start.elapsed().as_secs_f64());
+        report.seconds = FrameTimes { total: start.elapsed().as_secs_f64(), stages: times };
         report
     }
 
     /// The statistics of this moment, without those of a frame.
     pub fn survey(&mut self) -> FrameReport {
-        self.report(&[], StageTimes::new(), Instant::now())
+        self.report(&[], StageTimes::default(), Instant::now())
     }
 
     /// What the projection's scaled pressure is to be multiplied by, Pa; zero before the first substep.

@@ -11,10 +11,12 @@ use crate::pressure::{self, Problem, Solved};
 use crate::regions::{Division, Ground, TileRules, TileSize};
 
 use super::air::Surroundings;
-use super::clock::{StageClock, StageTimes};
+use super::clock::StageClock;
 use super::even::{even_in_middle, even_in_tiles};
 use super::gas::advect_gas;
-use super::{AirSource, Drain, Model, Params, Preconditioner, Scratch, SimError, Source, State};
+use super::{
+    AirSource, Drain, Model, Params, Preconditioner, Scratch, SimError, Source, Stage, StageTimes, State,
+};
 
 /// Layers of faces around the liquid that get a velocity: as far as a particle may go in a substep, and the
 /// interpolation at its end.
@@ -45,44 +47,17 @@ pub fn substep<const D: usize>(
     let ranges = &state.sorter.ranges;
     liquid::collide(&mut state.particles, ranges, &state.blocks, &state.boundary, &state.walls, state.time);
     run_sources_and_drains(state, params, dt);
-    clock.lap("advect");
+    clock.lap(Stage::Advect);
 
-    sort(state, params, scratch);
-    clock.lap("sort");
-    state.boundary.update(&state.blocks, &state.walls, state.time);
-    clock.lap("boundary");
-
-    advect_gas(state, params, scratch, dt);
-    clock.lap("advect");
-    transfer_to_grid(state, scratch);
-    clock.lap("transfer");
-    rebuild_surface(state, params, scratch);
-    clock.lap("surface");
-    label(state);
-    clock.lap("label");
-    fill_regions(state);
-    clock.lap("fill");
-    track(state, params, dt);
-    clock.lap("track");
-    find_unknowns(state);
-    lay_tiles(state, params, scratch);
-    clock.lap("tiles");
-
-    let solve = project(state, params, scratch, dt, params.gravity, stop);
-    clock.laps([
-        ("assemble", solve.seconds_assemble),
-        ("solve", solve.seconds_solve),
-        ("extrapolate", solve.seconds_update),
-    ]);
-    extrapolate(state, scratch)?;
-    clock.lap("extrapolate");
+    let pass = GridPass { dt, air_dt: dt, gravity: params.gravity, stop };
+    let solve = solve_on_grid(state, params, scratch, &mut clock, &pass)?;
 
     let reseeded = transfer_to_particles(state, params, scratch);
     let State { air, particles, hollow, .. } = state;
     air.tracker.note_reseeded(particles, reseeded.added, reseeded.removed);
     air.note_hollow(hollow, layout(params, 0).per_cell(D));
     state.steps += 1;
-    clock.lap("return");
+    clock.lap(Stage::Return);
     Ok(StepReport { dt, solve, reseeded })
 }
 
@@ -92,23 +67,64 @@ pub fn prepare<const D: usize>(
     params: &Params,
     scratch: &mut Scratch<D>,
 ) -> Result<(), SimError> {
-    sort(state, params, scratch);
-    state.boundary.update(&state.blocks, &state.walls, state.time);
-    advect_gas(state, params, scratch, 0.0);
-    transfer_to_grid(state, scratch);
-    rebuild_surface(state, params, scratch);
-    label(state);
-    fill_regions(state);
-    track(state, params, 1.0);
-    find_unknowns(state);
-    lay_tiles(state, params, scratch);
-    project(state, params, scratch, 1.0, 0.0, &AtomicBool::new(false));
+    let (mut times, stop) = (StageTimes::default(), AtomicBool::new(false));
+    let pass = GridPass { dt: 1.0, air_dt: 0.0, gravity: 0.0, stop: &stop };
+    solve_on_grid(state, params, scratch, &mut StageClock::start(&mut times), &pass)?;
     // That pressure belongs to no step: the first real solve starts from none.
     state.projection.forget_pressure();
     state.air.forget_pressures();
-    extrapolate(state, scratch)?;
     grid_to_particles(state, params, scratch);
     Ok(())
+}
+
+/// What the stages on the grid are to do.
+struct GridPass<'a> {
+    /// Seconds that the projection is for.
+    dt: Real,
+    /// Seconds that air moves by itself.
+    air_dt: Real,
+    /// Downward acceleration, m/s².
+    gravity: Real,
+    stop: &'a AtomicBool,
+}
+
+/// Everything between moving the particles and handing them their new velocities.
+fn solve_on_grid<const D: usize>(
+    state: &mut State<D>,
+    params: &Params,
+    scratch: &mut Scratch<D>,
+    clock: &mut StageClock<'_>,
+    pass: &GridPass<'_>,
+) -> Result<Solved, SimError> {
+    sort(state, params, scratch);
+    clock.lap(Stage::Sort);
+    state.boundary.update(&state.blocks, &state.walls, state.time);
+    clock.lap(Stage::Boundary);
+    advect_gas(state, params, scratch, pass.air_dt);
+    clock.lap(Stage::Advect);
+    transfer_to_grid(state, scratch);
+    clock.lap(Stage::Transfer);
+    rebuild_surface(state, params, scratch);
+    clock.lap(Stage::Surface);
+    label(state);
+    clock.lap(Stage::Label);
+    fill_regions(state);
+    clock.lap(Stage::Fill);
+    track(state, params, pass.dt);
+    clock.lap(Stage::Track);
+    find_unknowns(state);
+    lay_tiles(state, params, scratch);
+    clock.lap(Stage::Tiles);
+
+    let solve = project(state, params, scratch, pass);
+    clock.laps([
+        (Stage::Assemble, solve.seconds_assemble),
+        (Stage::Solve, solve.seconds_solve),
+        (Stage::Extrapolate, solve.seconds_update),
+    ]);
+    extrapolate(state, scratch)?;
+    clock.lap(Stage::Extrapolate);
+    Ok(solve)
 }
 
 /// Drops dead particles, stores the blocks that liquid, walls and air need, and sorts particles by cell.
@@ -280,10 +296,9 @@ fn project<const D: usize>(
     state: &mut State<D>,
     params: &Params,
     scratch: &mut Scratch<D>,
-    dt: Real,
-    gravity: Real,
-    stop: &AtomicBool,
+    pass: &GridPass<'_>,
 ) -> Solved {
+    let &GridPass { dt, gravity, stop, .. } = pass;
     let solver = solver_params(params, state.blocks.grid().dx, dt);
     let State { blocks, boundary, walls, surface, velocity, projection, air, gas, time, .. } = state;
     let problem = Problem {
@@ -356,7 +371,7 @@ fn extrapolate<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<D>) -
     if state.max_component.is_finite() {
         Ok(())
     } else {
-        Err(SimError::NonFinite { stage: "project", time: state.time })
+        Err(SimError::NonFinite { stage: Stage::Solve, time: state.time })
     }
 }
 

@@ -91,7 +91,7 @@ fn volume_plot_ui(ui: &mut egui::Ui, shown: &Shown, index: usize) {
 
 /// A bar cut into the stages of a frame.
 fn stages_ui(ui: &mut egui::Ui, report: &FrameReport) {
-    let total = report.seconds.get("total").copied().unwrap_or(0.0);
+    let total = report.seconds.total;
     ui.horizontal(|ui| {
         ui.label(RichText::new("A frame takes").strong());
         ui.monospace(format!("{:.1} ms", 1000.0 * total));
@@ -100,26 +100,26 @@ fn stages_ui(ui: &mut egui::Ui, report: &FrameReport) {
     if total <= 0.0 {
         return;
     }
-    let mut stages: Vec<_> = report.seconds.iter().filter(|(name, _)| **name != "total").collect();
-    stages.sort_by(|a, b| b.1.total_cmp(a.1));
+    let mut stages: Vec<_> = report.seconds.stages.iter().collect();
+    stages.sort_by(|a, b| b.1.total_cmp(&a.1));
     let (rect, _) = ui.allocate_exact_size(egui::vec2(ui.available_width(), 14.0), Sense::hover());
     let mut x = rect.left();
-    for (index, (name, seconds)) in stages.iter().enumerate() {
-        let width = rect.width() * (**seconds / total) as f32;
+    for (index, (stage, seconds)) in stages.iter().enumerate() {
+        let width = rect.width() * (seconds / total) as f32;
         let part = egui::Rect::from_min_size(egui::pos2(x, rect.top()), egui::vec2(width, rect.height()));
         ui.painter().rect_filled(part, 0.0, stage_colour(index));
-        let id = ui.id().with(("stage", name));
-        ui.interact(part, id, Sense::hover()).on_hover_text(format!("{name}: {:.2} ms", 1000.0 * **seconds));
+        let id = ui.id().with(("stage", stage.name()));
+        ui.interact(part, id, Sense::hover()).on_hover_text(format!("{stage}: {:.2} ms", 1000.0 * seconds));
         x += width;
     }
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
-        for (index, (name, seconds)) in stages.iter().enumerate().take(5) {
+        for (index, (stage, seconds)) in stages.iter().enumerate().take(5) {
             // One text, so that a mark does not stay behind at the end of a line.
             let mut text = egui::text::LayoutJob::default();
             for part in [
                 RichText::new("■ ").color(stage_colour(index)),
-                RichText::new(format!("{name} {:.1}", 1000.0 * **seconds)),
+                RichText::new(format!("{stage} {:.1}", 1000.0 * seconds)),
             ] {
                 part.small().append_to(
                     &mut text,

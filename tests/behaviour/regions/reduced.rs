@@ -297,7 +297,7 @@ fn traces<const D: usize>(setup: &Setup<D>, frames: usize, threads: usize) -> (V
         let mut simulation = Simulation::new(setup).expect("it starts");
         let frame = |_| {
             let mut report = advance(&mut simulation, 1.0 / 30.0);
-            report.seconds.clear();
+            report.seconds = Default::default();
             report.solve.iter_mut().for_each(|solve| solve.seconds = 0.0);
             serde_json::to_string(&report).expect("statistics as text")
         };

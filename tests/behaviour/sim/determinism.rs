@@ -24,7 +24,7 @@ fn run<const D: usize>(scene: &Scene<D>, frames: usize, threads: usize) -> Trace
         let mut statistics = String::new();
         for _ in 0..frames {
             let mut report = advance(&mut simulation, 1.0 / scene.fps);
-            report.seconds.clear();
+            report.seconds = Default::default();
             report.solve.iter_mut().for_each(|solve| solve.seconds = 0.0);
             statistics += &serde_json::to_string(&report).expect("statistics as text");
             statistics.push('\n');
