@@ -1,7 +1,7 @@
 //! Glug simulates liquids with bubbles on a staggered grid, in two and three dimensions from one source.
 //!
 //! A room (module) uses the rooms listed above it, never those below: `math`, `grid`, `linear`, `geometry`,
-//! `liquid`, `bubbles`, `regions`, `pressure`, `sim`, `scene`, `runner`, `export`, `viewer`, `cli`.
+//! `liquid`, `bubbles`, `regions`, `pressure`, `sim`, `scene`, `snapshot`, `runner`, `export`, `viewer`, `cli`.
 //!
 //! Paper keys used in comments:
 //! * `CBAR`: Goldade, Aanjaneya, Batty 2020, *Constraint Bubbles and Affine Regions*.
@@ -23,5 +23,6 @@ pub mod regions;
 pub mod runner;
 pub mod scene;
 pub mod sim;
+pub mod snapshot;
 #[cfg(feature = "viewer")]
 pub mod viewer;

@@ -10,7 +10,7 @@ use super::args::{BenchArguments, SceneArguments};
 use super::seam;
 use super::table::{Table, bytes, grouped};
 use super::{Failure, print, thread_count};
-use crate::runner::{AnySolver, Frame, Outcome, Runner, Watch};
+use crate::runner::{Frame, Outcome, Runner, Watch};
 use crate::sim::{FrameReport, FrameTimes, MemoryReport, Preconditioner, SolveReport};
 
 /// What is measured: scene, cells along x, frames. The two dam breaks show how the cost grows with size, and the
@@ -57,7 +57,7 @@ struct Measurement {
 }
 
 impl Watch for Measurement {
-    fn frame<const D: usize>(&mut self, frame: &Frame<'_, D>) -> std::io::Result<Outcome> {
+    fn frame(&mut self, frame: &Frame<'_>) -> std::io::Result<Outcome> {
         let FrameReport { substeps, seconds, particles, cells, unknowns, cells_xyz, .. } = frame.report;
         self.cells_xyz.clone_from(cells_xyz);
         self.frames += 1;
@@ -101,7 +101,7 @@ fn measure(
     };
     let loaded = seam::load(&asked)?;
     reset_peak();
-    let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(loaded))?;
+    let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(&loaded))?;
     let mut result = Measurement { scene, threads, ..Measurement::default() };
     let started = Instant::now();
     if runner.advance(frames, frame_seconds(scene), &mut result)? == Outcome::Stopped {
@@ -109,13 +109,9 @@ fn measure(
     }
     result.seconds = started.elapsed().as_secs_f64();
     result.peak_bytes = peak();
-    let (memory, solvers) = runner.install(|solver| match solver {
-        AnySolver::TwoD(_, solver) => {
-            (solver.memory(), Preconditioner::ALL.map(|which| solver.solve_again(which)))
-        }
-        AnySolver::ThreeD(_, solver) => {
-            (solver.memory(), Preconditioner::ALL.map(|which| solver.solve_again(which)))
-        }
+    let (memory, solvers) = runner.install(|solver| {
+        let grid = solver.grid().expect("the measured scenes are solved on the grid");
+        (grid.memory(), Preconditioner::ALL.map(|which| grid.solve_again(which)))
     });
     result.solvers = solvers.into_iter().flatten().collect();
     let MemoryReport { grid_bytes, particle_bytes, near_cells, particles, stored_cells } = memory;

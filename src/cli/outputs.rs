@@ -10,7 +10,7 @@ use crate::export::{
     AtomicFile, StatsWriter, View, draw, probe_folder, write_obj, write_particles, write_ply,
 };
 use crate::geometry::extract_surface;
-use crate::runner::{Frame, Outcome};
+use crate::runner::{AnyGrid, Frame, GridSolver, Outcome};
 
 /// Where a run writes, and what.
 #[derive(Debug)]
@@ -53,51 +53,56 @@ impl Outputs {
     }
 
     /// Writes what belongs to a frame; stops between two files, or inside a picture, when the stop flag is up.
-    pub fn write<const D: usize>(&mut self, frame: &Frame<'_, D>) -> io::Result<Outcome> {
-        if let Some(folder) = &self.folder {
-            let solver = frame.solver;
-            let number = frame.report.frame;
-            let wants_mesh = self.kinds.iter().any(|kind| *kind != ExportKind::Particles);
-            let mesh = wants_mesh.then(|| extract_surface(solver.blocks(), solver.surface()));
-            for kind in &self.kinds {
-                if frame.stop.load(Ordering::Relaxed) {
-                    return Ok(Outcome::Stopped);
-                }
-                let path = folder.join(file_name(*kind, number));
-                let write = || {
-                    let mut file = AtomicFile::create(&path)?;
-                    match (kind, &mesh) {
-                        (ExportKind::Ply, Some(mesh)) => write_ply(mesh, &mut file)?,
-                        (ExportKind::Obj, Some(mesh)) => write_obj(mesh, &mut file)?,
-                        (ExportKind::Png, Some(mesh)) => {
-                            let (blocks, surface) = (solver.blocks(), solver.surface());
-                            let (setup, time) = (frame.setup, frame.report.time);
-                            let particles = [solver.particle_positions(), solver.particle_velocities()];
-                            let view = View { setup, blocks, surface, mesh, particles, time };
-                            match draw(&view, frame.stop) {
-                                Some(picture) => picture.write_png(&mut file)?,
-                                None => return Ok(Outcome::Stopped),
-                            }
-                        }
-                        _ => write_particles(
-                            solver.particle_positions(),
-                            solver.particle_velocities(),
-                            solver.blocks().grid().dx,
-                            &mut file,
-                        )?,
-                    }
-                    file.flush()?;
-                    file.commit()?;
-                    Ok(Outcome::Finished)
-                };
-                if write().map_err(|error| named(error, &path))? == Outcome::Stopped {
-                    return Ok(Outcome::Stopped);
-                }
-                self.written += 1;
-            }
-        }
-        if let Some((path, stats)) = &mut self.stats {
+    pub fn write(&mut self, frame: &Frame<'_>) -> io::Result<Outcome> {
+        let outcome = match frame.solver.grid() {
+            Some(AnyGrid::TwoD(grid)) => self.write_files(frame, grid)?,
+            Some(AnyGrid::ThreeD(grid)) => self.write_files(frame, grid)?,
+            None => Outcome::Finished,
+        };
+        if let (Outcome::Finished, Some((path, stats))) = (outcome, &mut self.stats) {
             stats.write(frame.report).map_err(|error| named(error, path))?;
+        }
+        Ok(outcome)
+    }
+
+    fn write_files<const D: usize>(
+        &mut self,
+        frame: &Frame<'_>,
+        grid: &GridSolver<D>,
+    ) -> io::Result<Outcome> {
+        let Some(folder) = &self.folder else { return Ok(Outcome::Finished) };
+        let GridSolver { setup, simulation, .. } = grid;
+        let (blocks, surface) = (simulation.blocks(), simulation.surface());
+        let particles = [simulation.particle_positions(), simulation.particle_velocities()];
+        let wants_mesh = self.kinds.iter().any(|kind| *kind != ExportKind::Particles);
+        let mesh = wants_mesh.then(|| extract_surface(blocks, surface));
+        for kind in &self.kinds {
+            if frame.stop.load(Ordering::Relaxed) {
+                return Ok(Outcome::Stopped);
+            }
+            let path = folder.join(file_name(*kind, frame.report.frame));
+            let write = || {
+                let mut file = AtomicFile::create(&path)?;
+                match (kind, &mesh) {
+                    (ExportKind::Ply, Some(mesh)) => write_ply(mesh, &mut file)?,
+                    (ExportKind::Obj, Some(mesh)) => write_obj(mesh, &mut file)?,
+                    (ExportKind::Png, Some(mesh)) => {
+                        let view = View { setup, blocks, surface, mesh, particles, time: frame.report.time };
+                        match draw(&view, frame.stop) {
+                            Some(picture) => picture.write_png(&mut file)?,
+                            None => return Ok(Outcome::Stopped),
+                        }
+                    }
+                    _ => write_particles(particles[0], particles[1], blocks.grid().dx, &mut file)?,
+                }
+                file.flush()?;
+                file.commit()?;
+                Ok(Outcome::Finished)
+            };
+            if write().map_err(|error| named(error, &path))? == Outcome::Stopped {
+                return Ok(Outcome::Stopped);
+            }
+            self.written += 1;
         }
         Ok(Outcome::Finished)
     }

@@ -18,7 +18,7 @@ struct Watcher {
 }
 
 impl Watch for Watcher {
-    fn frame<const D: usize>(&mut self, frame: &Frame<'_, D>) -> std::io::Result<Outcome> {
+    fn frame(&mut self, frame: &Frame<'_>) -> std::io::Result<Outcome> {
         let outcome = self.outputs.write(frame)?;
         if outcome == Outcome::Finished {
             self.summary.add(frame.report);
@@ -39,7 +39,7 @@ pub fn run(arguments: &RunArguments, stop: &Arc<AtomicBool>) -> Result<(), Failu
     let mut watcher = Watcher { outputs, progress, summary: Summary::start() };
 
     let threads = thread_count(arguments.scene.threads);
-    let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(scene))?;
+    let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(&scene))?;
     let outcome = runner.advance(frames, 1.0 / fps, &mut watcher);
     watcher.progress.finish();
     let outcome = outcome?;

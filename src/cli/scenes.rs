@@ -19,6 +19,7 @@ struct Brief {
     contents: String,
     frames: usize,
     fps: f64,
+    solver: &'static str,
     model: &'static str,
 }
 
@@ -51,6 +52,7 @@ impl Brief {
             ),
             frames: scene.frames,
             fps: scene.fps,
+            solver: setup.params.model.solver().name(),
             model: setup.params.model.name(),
         }
     }
@@ -83,6 +85,7 @@ pub fn check(name: &str) -> Result<(), Failure> {
         .row(["domain".to_owned(), format!("{}D, {} m", brief.dimension, brief.size)])
         .row(["cells".to_owned(), format!("{} = {}", brief.cells, grouped(brief.count))])
         .row(["contents".to_owned(), brief.contents])
+        .row(["solver".to_owned(), brief.solver.to_owned()])
         .row(["model".to_owned(), brief.model.to_owned()])
         .row(["frames".to_owned(), format!("{} at {} per second", brief.frames, brief.fps)]);
     if !brief.figure.is_empty() {

@@ -2,9 +2,8 @@
 
 use super::Failure;
 use super::args::SceneArguments;
-use crate::runner::{AnySolver, SolverError};
+use crate::runner::{Solver, SolverError, start_solver};
 use crate::scene::{self, AnyScene, Overrides, library};
-use crate::sim::Simulation;
 
 /// The built-in scenes' names.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -34,15 +33,6 @@ pub fn changes(set: &[String]) -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// Starts the simulation of a scene.
-pub fn start(scene: AnyScene) -> Result<AnySolver, SolverError> {
-    Ok(match scene {
-        AnyScene::TwoD(scene) => {
-            let solver = Box::new(Simulation::new(&scene.setup)?);
-            AnySolver::TwoD(scene.setup, solver)
-        }
-        AnyScene::ThreeD(scene) => {
-            let solver = Box::new(Simulation::new(&scene.setup)?);
-            AnySolver::ThreeD(scene.setup, solver)
-        }
-    })
+pub fn start(scene: &AnyScene) -> Result<Box<dyn Solver>, SolverError> {
+    start_solver(scene, scene.params().clone())
 }

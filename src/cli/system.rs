@@ -10,7 +10,7 @@ use super::seam;
 use super::table::grouped;
 use super::{FRAMES, Failure, print, thread_count};
 use crate::export::{SystemMeta, write_system};
-use crate::runner::{AnySolver, Frame, Outcome, Runner, Watch};
+use crate::runner::{AnyGrid, Frame, Outcome, Runner, Watch};
 use crate::sim::FrameReport;
 
 struct Last {
@@ -19,7 +19,7 @@ struct Last {
 }
 
 impl Watch for Last {
-    fn frame<const D: usize>(&mut self, frame: &Frame<'_, D>) -> std::io::Result<Outcome> {
+    fn frame(&mut self, frame: &Frame<'_>) -> std::io::Result<Outcome> {
         self.report = frame.report.clone();
         FRAMES.store(self.report.frame, Ordering::Relaxed);
         self.progress.frame(frame.report);
@@ -33,7 +33,7 @@ pub fn system(arguments: &SystemArguments, stop: &Arc<AtomicBool>) -> Result<(),
     prepare_folder(&arguments.out)?;
     let (name, fps, tolerance) = (scene.name().to_owned(), scene.fps(), scene.params().tolerance);
     let threads = thread_count(arguments.scene.threads);
-    let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(scene))?;
+    let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(&scene))?;
     let progress = Progress::new(&name, arguments.frame, false);
     let mut last = Last { report: FrameReport::default(), progress };
     let outcome = runner.advance(arguments.frame, 1.0 / fps, &mut last);
@@ -41,10 +41,7 @@ pub fn system(arguments: &SystemArguments, stop: &Arc<AtomicBool>) -> Result<(),
     if outcome? == Outcome::Stopped {
         return Err(Failure::Stopped(last.report.frame));
     }
-    let system = runner.install(|solver| match solver {
-        AnySolver::TwoD(_, solver) => solver.system(),
-        AnySolver::ThreeD(_, solver) => solver.system(),
-    });
+    let system = runner.install(|solver| solver.grid().and_then(AnyGrid::system));
     let (Some(system), Some(solve)) = (system, last.report.solve.last()) else {
         return Err(Failure::Work(format!("frame {} has no projection: no liquid is left", arguments.frame)));
     };

@@ -9,7 +9,7 @@ use super::args::{BenchArguments, SceneArguments};
 use super::seam;
 use super::table::{Table, grouped};
 use super::{Failure, thread_count};
-use crate::runner::{AnySolver, Frame, Outcome, Runner, Solver, SolverError, Watch};
+use crate::runner::{Frame, Outcome, Runner, Solver, SolverError, Watch};
 use crate::sim::{Bubbles, FrameReport, Model, Params, Stage, set_param};
 
 /// A way to solve for the pressure: what the table calls it, and what it changes.
@@ -105,7 +105,7 @@ struct Measured {
 struct Last(FrameReport);
 
 impl Watch for Last {
-    fn frame<const D: usize>(&mut self, frame: &Frame<'_, D>) -> std::io::Result<Outcome> {
+    fn frame(&mut self, frame: &Frame<'_>) -> std::io::Result<Outcome> {
         self.0 = frame.report.clone();
         Ok(Outcome::Finished)
     }
@@ -135,7 +135,7 @@ pub fn variants(scene: &str, arguments: &BenchArguments, stop: &Arc<AtomicBool>)
             known.join(", ")
         )));
     }
-    let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(loaded))?;
+    let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(&loaded))?;
     let mut last = Last::default();
     if runner.advance(arguments.frame, 1.0 / fps, &mut last)? == Outcome::Stopped {
         return Err(Failure::Stopped(last.0.frame));
@@ -145,10 +145,7 @@ pub fn variants(scene: &str, arguments: &BenchArguments, stop: &Arc<AtomicBool>)
     let measured = runner.install(|solver| {
         let measure = |variant: &Variant, reports: &mut Vec<FrameReport>| {
             let changed = |own: &mut Params| apply(variant, &params, own);
-            reports.extend(match solver {
-                AnySolver::TwoD(_, solver) => substep(solver.branch(), changed, seconds, stop),
-                AnySolver::ThreeD(_, solver) => substep(solver.branch(), changed, seconds, stop),
-            }?);
+            reports.extend(substep(solver.branch(), changed, seconds, stop)?);
             Ok(())
         };
         let (slow, mut fast): (Vec<_>, Vec<_>) =
@@ -208,19 +205,19 @@ fn apply((_, changes): &Variant, scene: &Params, own: &mut Params) {
 
 /// A substep, and before it two that only warm up: memory is there after them, liquid in tiles has lost the particles that it
 /// needs no more, and both velocities that particles are moved with come from this way. Slow references go without.
-fn substep<const D: usize>(
-    mut solver: Box<dyn Solver<D>>,
+fn substep(
+    mut solver: Box<dyn Solver>,
     change: impl Fn(&mut Params),
     seconds: f64,
     stop: &AtomicBool,
 ) -> Result<Option<FrameReport>, SolverError> {
     change(solver.params_mut());
-    if solver.params_mut().preconditioner == crate::sim::Preconditioner::Multigrid {
+    if solver.params().preconditioner == crate::sim::Preconditioner::Multigrid {
         for _ in 0..2 {
-            solver.advance_frame(seconds, stop)?;
+            solver.advance_frame(seconds, stop, &mut |_| ())?;
         }
     }
-    solver.advance_frame(seconds, stop)
+    solver.advance_frame(seconds, stop, &mut |_| ())
 }
 
 fn sum_up(variant: &'static str, reports: &[FrameReport]) -> Measured {

@@ -10,7 +10,7 @@ use super::progress::Progress;
 use super::{FRAMES, Failure, print, seam, thread_count};
 use crate::export::{AtomicFile, Picture, Video};
 use crate::scene::{AnyScene, Overrides};
-use crate::sim::Model;
+use crate::sim::{Model, SolverKind};
 use crate::viewer::{self, Desk, Opening, Shoot, ShootError, Studio, ViewError};
 
 impl From<ShootError> for Failure {
@@ -32,10 +32,11 @@ impl From<ViewError> for Failure {
     }
 }
 
-fn model(name: &str) -> Result<Model, Failure> {
-    let known: Vec<_> = Model::ALL.into_iter().map(Model::name).collect();
+fn model(name: &str, solver: SolverKind) -> Result<Model, Failure> {
+    let known = || solver.models().map(Model::name).collect::<Vec<_>>().join(", ");
     Model::from_name(name)
-        .ok_or_else(|| Failure::Input(format!("unknown model `{name}`; models are {}", known.join(", "))))
+        .filter(|model| model.solver() == solver)
+        .ok_or_else(|| Failure::Input(format!("unknown model `{name}`; models are {}", known())))
 }
 
 /// What the arguments ask for, checked before anything opens: the scene's name, how it is changed, the scene itself,
@@ -48,6 +49,7 @@ fn shown(arguments: &ShownArguments) -> Result<(String, Overrides, AnyScene, Vec
     let models = if first.is_none() && compare.is_none() && scene.is_none() {
         viewer::default_models()
     } else {
+        let model = |name: &str| model(name, loaded.solver());
         let mut models = vec![first.as_deref().map_or(Ok(loaded.params().model), model)?];
         models.extend(compare.as_deref().map(model).transpose()?);
         models
@@ -65,8 +67,8 @@ pub fn hush_drivers() {
 }
 
 /// The bits of layers, by their names.
-pub fn layers(names: &[String]) -> Result<u32, Failure> {
-    let known: Vec<_> = viewer::layer_names().collect();
+pub fn layers(names: &[String], solver: SolverKind) -> Result<u32, Failure> {
+    let known: Vec<_> = viewer::layer_names(solver).collect();
     let bit = |name: &String| {
         let found = known.iter().find(|(known, _)| known == name).map(|(_, bit)| *bit);
         let all = || known.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
@@ -102,7 +104,7 @@ pub fn render(arguments: &RenderArguments, stop: &AtomicBool) -> Result<(), Fail
     let mut desk =
         Desk { dark: arguments.dark, bare, plain: arguments.plain, cut: arguments.cut, ..Desk::default() };
     if !arguments.layers.is_empty() {
-        desk.layers = layers(&arguments.layers)?;
+        desk.layers = layers(&arguments.layers, scene.solver())?;
     }
     let threads = thread_count(arguments.threads);
     let mut studio = Studio::open(Shoot { scene, models, size: arguments.size, desk, threads })?;

@@ -9,6 +9,19 @@ use crate::math::Side;
 
 use super::tiling::{Ground, TileRules};
 
+/// What a cell of a fluid with tiles is to the pressure solve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellRole {
+    /// It lies in a tile.
+    Tile,
+    /// An ordinary cell near the surface.
+    Surface,
+    /// An ordinary cell along a wall.
+    Wall,
+    /// An ordinary cell between tiles.
+    Seam,
+}
+
 /// Working memory: a mask per live block, numbered from 1 in the order of their list; 0 is for all others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bands {
@@ -74,6 +87,23 @@ impl Bands {
         let within = Within { blocks, live, place: &self.place, cells: &self.own };
         self.surface.grow(&within, rules.surface_band);
         self.wall.grow(&within, rules.wall_band);
+    }
+
+    /// No fluid has been looked at.
+    pub fn clear(&mut self) {
+        self.place.clear();
+    }
+
+    /// What a cell of the fluid is, given the cells of its block that lie in tiles; `None` for cells of other fluids.
+    pub fn role(&self, slot: usize, local: usize, inside: &Bits) -> Option<CellRole> {
+        let place = *self.place.get(slot)? as usize;
+        let bit = |bits: &Bits| bits[local / 64] >> (local % 64) & 1 == 1;
+        bit(&self.own[place]).then(|| match () {
+            () if bit(inside) => CellRole::Tile,
+            () if bit(&self.surface.cells[place]) => CellRole::Surface,
+            () if bit(&self.wall.cells[place]) => CellRole::Wall,
+            () => CellRole::Seam,
+        })
     }
 
     /// Whether a block holds neither other fluids nor cells close to them. What is not stored lies behind walls, or beyond

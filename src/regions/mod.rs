@@ -19,6 +19,7 @@ mod shape;
 mod tiling;
 mod whole;
 
+pub use bands::CellRole;
 pub use boxes::TileSize;
 pub use motion::Beside;
-pub use tiling::{Division, Ground, Tile, TileRules, Tiling};
+pub use tiling::{Division, Fluid, Ground, Tile, TileRules, Tiling};

@@ -10,7 +10,7 @@ use crate::grid::{Blocks, CellSet, Field, Slots};
 use crate::linear::{Bodies, Body, BodyPatch, Moments};
 use crate::math::Side;
 
-use super::bands::Bands;
+use super::bands::{Bands, CellRole};
 use super::boxes::{TileSize, boxes};
 use super::carve::{Carver, Found};
 use super::contacts::Contacts;
@@ -26,6 +26,20 @@ pub enum Division {
     Lattice(TileSize),
     /// Not at all: every connected part moves as one, unless it is too large for that.
     Whole,
+}
+
+/// A fluid that may have tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fluid {
+    /// The liquid.
+    Liquid,
+    /// Air that has mass.
+    Gas,
+}
+
+impl Fluid {
+    /// Both fluids.
+    pub const BOTH: [Fluid; 2] = [Fluid::Liquid, Fluid::Gas];
 }
 
 /// Where tiles may be in a fluid.
@@ -84,7 +98,8 @@ pub struct Tiling<const D: usize> {
     pub(super) of_liquid: usize,
     /// The fields of the step before, by id.
     pub(super) before: HashMap<u64, Moments>,
-    bands: Bands,
+    /// Those of the liquid, and those of air that has mass.
+    bands: [Bands; 2],
     pub(super) inside: Field<Bits>,
     pub(super) interior: Interior,
     pub(super) pieces: Vec<Piece>,
@@ -105,7 +120,7 @@ impl<const D: usize> Tiling<D> {
             tiles: Vec::new(),
             of_liquid: 0,
             before: HashMap::new(),
-            bands: Bands::default(),
+            bands: Default::default(),
             inside: Field::new(1, masks::NONE),
             interior: Interior::new(),
             pieces: Vec::new(),
@@ -121,6 +136,7 @@ impl<const D: usize> Tiling<D> {
         self.before.clear();
         self.before.extend(self.tiles.drain(..).map(|tile| (tile.id, tile.field)));
         self.of_liquid = 0;
+        self.bands.iter_mut().for_each(Bands::clear);
         self.pieces.clear();
         self.bodies.clear();
         self.patches.clear();
@@ -132,8 +148,8 @@ impl<const D: usize> Tiling<D> {
     pub fn add_liquid(&mut self, ground: &Ground<'_, D>, label: &Field<Label>, rules: &TileRules) {
         let own = |slot: usize| masks::bits_of(label.block(slot), |label| label == Label::Liquid);
         let other = |slot: usize| masks::bits_of(label.block(slot), |label| label == Label::Air);
-        self.bands.find(ground, own, other, rules);
-        self.add(ground, rules);
+        self.bands[Fluid::Liquid as usize].find(ground, own, other, rules);
+        self.add(ground, rules, Fluid::Liquid);
         self.of_liquid = self.tiles.len();
     }
 
@@ -150,14 +166,14 @@ impl<const D: usize> Tiling<D> {
             let (open, own) = (masks::bits_of(label.block(slot), |label| label != Label::Solid), own(slot));
             masks::without(&open, &own)
         };
-        self.bands.find(ground, own, other, rules);
-        self.add(ground, rules);
+        self.bands[Fluid::Gas as usize].find(ground, own, other, rules);
+        self.add(ground, rules, Fluid::Gas);
     }
 
-    /// Finds the cells beyond the bands as they were found last, by `margin` cells in every direction at least. Seams
+    /// Finds the cells of liquid beyond its bands, by `margin` cells in every direction at least. Seams
     /// between tiles are among them.
     pub fn find_core(&self, blocks: &Blocks<D>, margin: usize, core: &mut CellSet) {
-        let bands = &self.bands;
+        let bands = &self.bands[Fluid::Liquid as usize];
         core.fill(blocks, |slot| match bands.place[slot] as usize {
             0 => masks::NONE,
             place => bands.deep(place),
@@ -165,9 +181,9 @@ impl<const D: usize> Tiling<D> {
         core.shrink(blocks, margin);
     }
 
-    /// Lays out tiles beyond the bands as they were found last.
-    fn add(&mut self, ground: &Ground<'_, D>, rules: &TileRules) {
-        let (blocks, bands) = (ground.blocks, &self.bands);
+    /// Lays out tiles beyond the bands of a fluid.
+    fn add(&mut self, ground: &Ground<'_, D>, rules: &TileRules, fluid: Fluid) {
+        let (blocks, bands) = (ground.blocks, &self.bands[fluid as usize]);
         let deep = |block: [i32; D]| bands.deep(bands.place[blocks.slot_at(block) as usize] as usize);
         let candidates = ground.live.as_slice().iter().enumerate();
         let candidates = candidates.filter(|(index, _)| bands.deep(index + 1) != masks::NONE);
@@ -246,6 +262,12 @@ impl<const D: usize> Tiling<D> {
     /// How many cells lie in tiles.
     pub fn cells(&self) -> usize {
         self.tiles.iter().map(|tile| tile.cells).sum()
+    }
+
+    /// What a stored cell is to the pressure solve, and which fluid it is of; `None` if that fluid has no tiles.
+    pub fn role(&self, slot: usize, local: usize) -> Option<(Fluid, CellRole)> {
+        let role = |fluid: Fluid| self.bands[fluid as usize].role(slot, local, &self.inside[slot]);
+        Fluid::BOTH.into_iter().find_map(|fluid| role(fluid).map(|role| (fluid, role)))
     }
 
     /// Cells of a block that lie in tiles.

@@ -4,11 +4,10 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
 use super::Worker;
-use super::exhibit::Exhibit;
-use super::snapshot::{Snapshot, Wanted};
-use super::stage::Stage;
+use super::run::Run;
 use crate::scene::{AnyScene, Overrides};
 use crate::sim::{Model, ParamInfo, ParamValue, Params};
+use crate::snapshot::{Scenery, Snapshot, Wanted};
 
 /// What a worker can be told.
 #[derive(Clone)]
@@ -47,8 +46,8 @@ pub enum Command {
 
 /// A copy of a simulation with all that its worker knew about it.
 pub struct Branch {
-    pub(super) exhibit: Exhibit,
-    pub(super) scene: (AnyScene, Arc<Stage>),
+    pub(super) run: Run,
+    pub(super) scene: (AnyScene, Arc<Scenery>),
     /// The first moment of its run.
     pub(super) first: Option<Arc<Snapshot>>,
     pub(super) params: Params,

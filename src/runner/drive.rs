@@ -6,22 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::{Solver, SolverError};
-use crate::sim::{FrameReport, Setup};
-
-/// A solver of either dimension, with what it started from.
-pub enum AnySolver {
-    /// Two dimensions.
-    TwoD(Setup<2>, Box<dyn Solver<2>>),
-    /// Three dimensions.
-    ThreeD(Setup<3>, Box<dyn Solver<3>>),
-}
+use crate::sim::FrameReport;
 
 /// A finished frame, to be looked at.
-pub struct Frame<'a, const D: usize> {
-    /// What the simulation started from.
-    pub setup: &'a Setup<D>,
+pub struct Frame<'a> {
     /// The simulation at the end of the frame.
-    pub solver: &'a dyn Solver<D>,
+    pub solver: &'a dyn Solver,
     /// The frame's statistics.
     pub report: &'a FrameReport,
     /// Raised when everyone should come to an end.
@@ -32,7 +22,7 @@ pub struct Frame<'a, const D: usize> {
 pub trait Watch: Send {
     /// Looks at a frame. [`Outcome::Stopped`] says that the stop flag cut it short: the frame does not count. An
     /// error ends the run.
-    fn frame<const D: usize>(&mut self, frame: &Frame<'_, D>) -> std::io::Result<Outcome>;
+    fn frame(&mut self, frame: &Frame<'_>) -> std::io::Result<Outcome>;
 }
 
 /// How a run ended, when nothing went wrong.
@@ -48,8 +38,8 @@ pub enum Outcome {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The simulation gave up.
-    #[error("{0}")]
-    Simulation(SolverError),
+    #[error(transparent)]
+    Simulation(#[from] SolverError),
     /// Someone watching could not keep up, for example because the disk is full.
     #[error("{0}")]
     Watch(#[from] std::io::Error),
@@ -60,23 +50,23 @@ pub enum RunError {
 
 /// A simulation with threads of its own.
 pub struct Runner {
-    solver: AnySolver,
+    solver: Box<dyn Solver>,
     pool: ThreadPool,
     stop: Arc<AtomicBool>,
 }
 
 impl Runner {
     /// Starts `threads` threads and builds the simulation on them.
-    pub fn start<E: Into<SolverError> + Send>(
+    pub fn start(
         threads: usize,
         stop: Arc<AtomicBool>,
-        build: impl FnOnce() -> Result<AnySolver, E> + Send,
+        build: impl FnOnce() -> Result<Box<dyn Solver>, SolverError> + Send,
     ) -> Result<Self, RunError> {
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|index| format!("glug-sim-{index}"))
             .build()?;
-        let solver = pool.install(build).map_err(|error| RunError::Simulation(error.into()))?;
+        let solver = pool.install(build)?;
         Ok(Runner { solver, pool, stop })
     }
 
@@ -87,25 +77,18 @@ impl Runner {
         frame_seconds: f64,
         watch: &mut impl Watch,
     ) -> Result<Outcome, RunError> {
-        let stop = &*self.stop;
-        match &mut self.solver {
-            AnySolver::TwoD(setup, solver) => {
-                self.pool.install(|| advance(setup, solver.as_mut(), frames, frame_seconds, stop, watch))
-            }
-            AnySolver::ThreeD(setup, solver) => {
-                self.pool.install(|| advance(setup, solver.as_mut(), frames, frame_seconds, stop, watch))
-            }
-        }
+        let (stop, solver) = (&*self.stop, &mut *self.solver);
+        self.pool.install(|| advance(solver, frames, frame_seconds, stop, watch))
     }
 
     /// The simulation.
-    pub fn solver(&self) -> &AnySolver {
-        &self.solver
+    pub fn solver(&self) -> &dyn Solver {
+        &*self.solver
     }
 
     /// Runs something on the simulation's threads.
-    pub fn install<R: Send>(&self, job: impl FnOnce(&AnySolver) -> R + Send) -> R {
-        self.pool.install(|| job(&self.solver))
+    pub fn install<R: Send>(&self, job: impl FnOnce(&dyn Solver) -> R + Send) -> R {
+        self.pool.install(|| job(&*self.solver))
     }
 
     /// How many threads there are.
@@ -114,9 +97,8 @@ impl Runner {
     }
 }
 
-fn advance<const D: usize>(
-    setup: &Setup<D>,
-    solver: &mut dyn Solver<D>,
+fn advance(
+    solver: &mut dyn Solver,
     frames: usize,
     frame_seconds: f64,
     stop: &AtomicBool,
@@ -126,10 +108,10 @@ fn advance<const D: usize>(
         if stop.load(Ordering::Relaxed) {
             return Ok(Outcome::Stopped);
         }
-        let Some(report) = solver.advance_frame(frame_seconds, stop).map_err(RunError::Simulation)? else {
+        let Some(report) = solver.advance_frame(frame_seconds, stop, &mut |_| ())? else {
             return Ok(Outcome::Stopped);
         };
-        if watch.frame(&Frame { setup, solver, report: &report, stop })? == Outcome::Stopped {
+        if watch.frame(&Frame { solver, report: &report, stop })? == Outcome::Stopped {
             return Ok(Outcome::Stopped);
         }
     }

@@ -4,8 +4,8 @@ use crate::geometry::{Motion, Shape, Solid};
 use crate::grid::Grid;
 use crate::math::{Real, Vector};
 use crate::sim::{
-    AirSource, Drain, Flow, LiquidBody, Model, ParamError, ParamKind, ParamValue, Params, Setup, Source,
-    param, params_table, set_param,
+    AirSource, Drain, Flow, LiquidBody, Model, ParamError, ParamKind, ParamValue, Params, Setup, SolverKind,
+    Source, param, params_table, set_param,
 };
 
 use super::assets::Assets;
@@ -28,6 +28,7 @@ const FIELDS: &[&str] = &[
     "drains",
     "air_sources",
     "parameters",
+    "solver",
     "model",
     "frames",
     "fps",
@@ -233,14 +234,23 @@ impl<const D: usize> Room<'_, D> {
 }
 
 fn read_params(record: &Record<'_>, overrides: &Overrides) -> Result<Params, SceneError> {
+    let solver = match record.get("solver") {
+        None => SolverKind::default(),
+        Some(field) => {
+            let name = field.word("the name of a solver")?;
+            SolverKind::from_name(name).ok_or_else(|| field.unknown("solver", name, SolverKind::NAMES))?
+        }
+    };
     let mut params = Params::default();
+    let names: Vec<_> = solver.models().map(Model::name).collect();
+    let known = |name: &str| Model::from_name(name).filter(|model| model.solver() == solver);
     let model = record.get("model");
     if let Some(field) = &model {
         let name = field.word("the name of a model")?;
-        params.model = Model::from_name(name).ok_or_else(|| field.unknown("model", name, Model::NAMES))?;
+        params.model = known(name).ok_or_else(|| field.unknown("model", name, &names))?;
     }
     if let Some(field) = record.get("parameters") {
-        let given = field.record_of("parameter", &parameter_names())?;
+        let given = field.record_of("parameter", &parameter_names(solver))?;
         for name in given.names() {
             assign_field(&mut params, name, &given.require(name)?)?;
         }
@@ -248,20 +258,21 @@ fn read_params(record: &Record<'_>, overrides: &Overrides) -> Result<Params, Sce
             return Err(again.fail(Problem::Repeated("model".to_owned())));
         }
     }
-    if let Some(name) = &overrides.model {
-        params.model = Model::from_name(name).ok_or_else(|| {
-            Problem::unknown_name("model", name, Model::NAMES).at(Place::option(&format!("--model {name}")))
-        })?;
-    }
     for (name, text) in &overrides.set {
         assign_option(&mut params, name, text)?;
+    }
+    // Panes that are compared differ by it: it comes last.
+    if let Some(name) = &overrides.model {
+        params.model = known(name).ok_or_else(|| {
+            Problem::unknown_name("model", name, &names).at(Place::option(&format!("--model {name}")))
+        })?;
     }
     Ok(params)
 }
 
 fn assign_field(params: &mut Params, name: &str, field: &Field<'_>) -> Result<(), SceneError> {
     let Ok(info) = param(name) else {
-        return Err(field.unknown("parameter", name, &parameter_names()));
+        return Err(field.unknown("parameter", name, &parameter_names(params.model.solver())));
     };
     let allowed = info.kind.to_string();
     let value = match (&field.node.value, info.kind) {
@@ -285,9 +296,10 @@ fn assign_field(params: &mut Params, name: &str, field: &Field<'_>) -> Result<()
 }
 
 fn assign_option(params: &mut Params, name: &str, text: &str) -> Result<(), SceneError> {
+    let known = parameter_names(params.model.solver());
     set_param(params, name, text).map_err(|error| {
         let problem = match error {
-            ParamError::Unknown { name, .. } => Problem::unknown_name("parameter", &name, &parameter_names()),
+            ParamError::Unknown { name, .. } => Problem::unknown_name("parameter", &name, &known),
             ParamError::Invalid { allowed, .. } => {
                 Problem::Value { found: one_line(text), allowed: allowed.to_string() }
             }
@@ -296,6 +308,7 @@ fn assign_option(params: &mut Params, name: &str, text: &str) -> Result<(), Scen
     })
 }
 
-fn parameter_names() -> Vec<&'static str> {
-    params_table().iter().map(|info| info.name).collect()
+/// The parameters that a solver looks at.
+fn parameter_names(solver: SolverKind) -> Vec<&'static str> {
+    params_table().iter().filter(|info| info.is_of(solver)).map(|info| info.name).collect()
 }

@@ -16,7 +16,7 @@ mod text;
 
 use std::path::Path;
 
-use crate::sim::{Params, Setup};
+use crate::sim::{Params, Setup, SolverKind};
 
 use assets::Assets;
 use error::{nearest, one_line};
@@ -104,6 +104,11 @@ impl AnyScene {
     /// Frames per simulated second.
     pub fn fps(&self) -> f64 {
         either!(self, scene => scene.fps)
+    }
+
+    /// The solver that it is for.
+    pub fn solver(&self) -> SolverKind {
+        self.params().model.solver()
     }
 
     /// Parameters at the start.

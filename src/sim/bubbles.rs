@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::bubbles::air_shares;
+use crate::bubbles::{BubbleList, air_shares};
 use crate::geometry::{Label, Nearness};
 use crate::grid::{Halo, SIDE, halo_cells, load_halo};
 use crate::math::{Real, unflatten};
@@ -54,8 +54,8 @@ pub(super) fn survey_bubbles<const D: usize>(
     let reference = reference_pressures(state);
     let face = grid.cell_volume() / grid.dx;
     let to_pascal = params.density * grid.dx / dt.max(1e-300);
-    (0..records.len())
-        .filter(|&region| records[region].phase == Label::Air)
+    BubbleList::new(records)
+        .regions()
         .map(|region| {
             let (record, sum) = (&records[region], &sums[region]);
             let volume = sum.volume.max(1e-300);

@@ -17,7 +17,7 @@ pub use air::Air;
 pub use clock::{FrameTimes, Stage, StageTimes};
 pub use params::{
     Bubbles, Group, Level, Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, Preconditioner,
-    param, params_table, set_param,
+    SolverKind, param, params_table, set_param,
 };
 pub use report::{
     BubbleReport, CellCounts, Divergence, FrameReport, LiquidReport, SolveReport, TileCounts, UnknownCounts,
@@ -26,4 +26,3 @@ pub use setup::{AirSource, Drain, Flow, LiquidBody, Setup, Source};
 pub use simulation::{MemoryReport, SimError, Simulation};
 pub use state::{Scratch, State};
 pub use step::{StepReport, prepare, substep};
-pub(crate) use step::{tiles_in_gas, tiles_in_liquid};

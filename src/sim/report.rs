@@ -16,6 +16,8 @@ pub struct FrameReport {
     pub time: f64,
     /// Substeps in this frame.
     pub substeps: usize,
+    /// Solver name.
+    pub solver: &'static str,
     /// Model name.
     pub model: &'static str,
     /// Grid size; two numbers in 2D.

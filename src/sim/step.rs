@@ -265,7 +265,7 @@ fn is_far_from<const D: usize>(blocks: &Blocks<D>, slot: usize, shapes: &[&Shape
 }
 
 /// Where tiles of liquid may be, if there are any.
-pub(crate) fn tiles_in_liquid(params: &Params) -> Option<TileRules> {
+fn tiles_in_liquid(params: &Params) -> Option<TileRules> {
     params.tiles_liquid().then_some(TileRules {
         division: division(params.tile_size, params.tile_size_deep),
         surface_band: params.surface_band as usize,
@@ -283,7 +283,7 @@ fn division(size: u32, deep: u32) -> Division {
 }
 
 /// Where tiles of air with mass may be, if there are any.
-pub(crate) fn tiles_in_gas(params: &Params) -> Option<TileRules> {
+fn tiles_in_gas(params: &Params) -> Option<TileRules> {
     (params.model == Model::AffineBubbles).then_some(TileRules {
         division: division(params.bubble_tile_size, params.bubble_tile_size),
         surface_band: params.bubble_band as usize,

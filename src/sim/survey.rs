@@ -32,6 +32,7 @@ pub(super) fn survey<const D: usize>(
     let extremes = survey_particles(&state.particles);
     FrameReport {
         time: state.time,
+        solver: params.model.solver().name(),
         model: params.model.name(),
         cells_xyz: grid.cells.to_vec(),
         dx: grid.dx,

@@ -11,8 +11,9 @@ use super::pick::pick;
 use super::session::{Panes, Session};
 use super::stage::{CUT_AXIS, Eye};
 use super::theme;
-use crate::runner::{Command, Wanted};
+use crate::runner::Command;
 use crate::sim::Model;
+use crate::snapshot::Wanted;
 
 /// Actions waiting to be carried out.
 #[derive(Resource, Default)]
@@ -78,7 +79,7 @@ fn steer(action: &Action, session: &mut Session, panes: &mut Panes, desk: &mut D
                 shown.model = *model;
             }
         }
-        Action::CycleModel => cycle(session, panes, desk),
+        Action::CycleModel => cycle(session, panes),
         Action::ToggleCompare if panes.0.len() > 1 => {
             session.compare_no_more(panes);
             desk.selected = desk.selected.filter(|(pane, _)| *pane == 0);
@@ -96,15 +97,13 @@ fn steer(action: &Action, session: &mut Session, panes: &mut Panes, desk: &mut D
 }
 
 fn next_model(model: Model) -> Model {
-    let place = Model::ALL.iter().position(|one| *one == model).unwrap_or(0);
-    Model::ALL[(place + 1) % Model::ALL.len()]
+    let mut models = model.solver().models().cycle();
+    models.find(|one| *one == model);
+    models.next().unwrap_or(model)
 }
 
 /// The next model, in the pane that is not compared with, or in both turned round.
-fn cycle(session: &Session, panes: &mut Panes, desk: &mut Desk) {
-    if Model::ALL.len() == 1 {
-        desk.say(format!("{} is the only model so far", Model::ALL[0].title()));
-    }
+fn cycle(session: &Session, panes: &mut Panes) {
     for (pane, shown) in panes.0.iter_mut().enumerate() {
         shown.model = next_model(shown.model);
         session.tell_one(pane, Command::Model(shown.model));
@@ -129,7 +128,7 @@ fn look(action: &Action, panes: &Panes, desk: &mut Desk, eye: &mut Eye) {
         Action::Cut(cut) => desk.cut = cut.clamp(0.0, 1.0),
         Action::FrameAll => {
             if let Some(snapshot) = panes.0.iter().find_map(|pane| pane.snapshot.as_ref()) {
-                *eye = Eye::framing(&snapshot.stage, aspect(0));
+                *eye = Eye::framing(&snapshot.scenery, aspect(0));
             }
         }
         Action::Orbit(across, up) => eye.orbit(*across, *up),
@@ -141,7 +140,7 @@ fn look(action: &Action, panes: &Panes, desk: &mut Desk, eye: &mut Eye) {
         Action::Pick(pane, at) => {
             let snapshot = panes.0.get(*pane).and_then(|shown| shown.snapshot.as_ref());
             let id = snapshot.and_then(|snapshot| {
-                let cut = desk.choices(*pane).cut.map(|cut| cut * snapshot.stage.size[CUT_AXIS]);
+                let cut = desk.choices(*pane).cut.map(|cut| cut * snapshot.scenery.size[CUT_AXIS]);
                 pick(snapshot, eye, *at, aspect(*pane), cut)
             });
             desk.select(id.map(|id| (*pane, id)));

@@ -19,7 +19,8 @@ use super::panels::{self, BubbleRow, Card, Data};
 use super::session::{Panes, Session};
 use super::stage::{Eye, MaterialsPlugin, Pane, Workshop};
 use super::theme;
-use crate::runner::{Phase, Stage};
+use crate::runner::Phase;
+use crate::snapshot::Scenery;
 
 /// The order of things in a frame.
 #[derive(SystemSet, Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -164,15 +165,15 @@ pub fn draw(
     for (index, shown) in panes.0.iter().enumerate() {
         let (Some(area), Some(snapshot)) = (desk.pictures.get(index), &shown.snapshot) else { continue };
         // Flat pictures are cheaper: they lose less.
-        let fineness = if snapshot.stage.dimension == 3 { desk.fineness } else { desk.fineness.sqrt() };
+        let fineness = if snapshot.scenery.dimension == 3 { desk.fineness } else { desk.fineness.sqrt() };
         let size = area.size() * density * fineness;
         pictures.0[index].resize(size.round().as_uvec2(), &mut workshop);
-        let scene = scene_key(&snapshot.stage, panes.0.len());
+        let scene = scene_key(&snapshot.scenery, panes.0.len());
         if index == 0 && framed.as_ref() != Some(&scene) {
-            *eye = Eye::framing(&snapshot.stage, size.x / size.y.max(1.0));
+            *eye = Eye::framing(&snapshot.scenery, size.x / size.y.max(1.0));
             *framed = Some(scene);
         }
-        if snapshot.stage.dimension == eye.dimension {
+        if snapshot.scenery.dimension == eye.dimension {
             pictures.0[index].show(snapshot, &desk.choices(index), &eye, &mut workshop);
         }
     }
@@ -180,7 +181,7 @@ pub fn draw(
 }
 
 /// The view is set anew when another scene comes, or another number of panes.
-fn scene_key(stage: &Stage, panes: usize) -> (String, [f32; 3], usize) {
+fn scene_key(stage: &Scenery, panes: usize) -> (String, [f32; 3], usize) {
     (stage.name.clone(), stage.size, panes)
 }
 

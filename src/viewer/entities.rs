@@ -8,8 +8,8 @@ use bevy::ecs::system::SystemParam;
 use bevy::prelude::*;
 
 use super::action::BubbleKey;
-use crate::runner::{Snapshot, TileView};
 use crate::sim::BubbleReport;
+use crate::snapshot::{Snapshot, TileView};
 
 /// Moments a history holds before every other one is dropped.
 const MOMENTS: usize = 512;

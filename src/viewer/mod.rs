@@ -28,7 +28,7 @@ pub use surroundings::{Missing, find_adapter};
 pub use window::{ViewError, view};
 
 use crate::scene::library;
-use crate::sim::Model;
+use crate::sim::{Model, SolverKind};
 
 /// The scene that opens when none is asked for.
 pub fn default_scene() -> &'static str {
@@ -37,12 +37,12 @@ pub fn default_scene() -> &'static str {
     known.clone().find(|name| *name == FAVOURITE).or(known.clone().next()).unwrap_or(FAVOURITE)
 }
 
-/// The names of the layers as the command line spells them, and their bits.
-pub fn layer_names() -> impl Iterator<Item = (String, u32)> {
-    theme::LAYERS.iter().map(|layer| (layer.name.to_lowercase().replace(' ', "-"), layer.bit))
+/// The names of a solver's layers as the command line spells them, and their bits.
+pub fn layer_names(solver: SolverKind) -> impl Iterator<Item = (String, u32)> {
+    theme::layers_of(solver).map(|layer| (layer.name.to_lowercase().replace(' ', "-"), layer.bit))
 }
 
 /// The models that are compared when none are asked for: the free surface and what follows it.
 pub fn default_models() -> Vec<Model> {
-    Model::ALL.into_iter().take(2).collect()
+    SolverKind::Grid.models().take(2).collect()
 }

@@ -28,9 +28,10 @@ use super::session::{Panes, Shown};
 use super::surroundings::Missing;
 use super::window::plugins;
 use crate::export::Picture;
-use crate::runner::{Exhibit, Phase, Snapshot, SolverError, Stage, Wanted};
+use crate::runner::{Phase, Run, SolverError};
 use crate::scene::AnyScene;
 use crate::sim::{Model, Params};
+use crate::snapshot::{Scenery, Snapshot, Wanted};
 
 /// Updates after which pipelines must be there: they are compiled while it waits.
 const PATIENCE: usize = 600;
@@ -71,7 +72,7 @@ pub struct Studio {
     app: App,
     screen: Handle<Image>,
     size: (u32, u32),
-    exhibits: Vec<Exhibit>,
+    runs: Vec<Run>,
     pool: ThreadPool,
     wanted: Wanted,
 }
@@ -81,12 +82,12 @@ impl Studio {
     pub fn open(shoot: Shoot) -> Result<Self, ShootError> {
         super::find_adapter()?;
         let pool = ThreadPoolBuilder::new().num_threads(shoot.threads.max(1)).build()?;
-        let stage = Arc::new(Stage::of(&shoot.scene));
-        let exhibits = shoot.models.iter().map(|&model| {
+        let stage = Arc::new(Scenery::of(&shoot.scene));
+        let runs = shoot.models.iter().map(|&model| {
             let params = Params { model, ..shoot.scene.params().clone() };
-            pool.install(|| Exhibit::new(&shoot.scene, Arc::clone(&stage), params, 1))
+            pool.install(|| Run::new(&shoot.scene, Arc::clone(&stage), params, 1))
         });
-        let exhibits = exhibits.collect::<Result<Vec<_>, _>>().map_err(ShootError::Simulation)?;
+        let runs = runs.collect::<Result<Vec<_>, _>>().map_err(ShootError::Simulation)?;
         let (mut app, screen) = build(shoot.size, shoot.desk);
         app.insert_resource(Panes(shoot.models.iter().map(|&model| Shown::new(model)).collect()));
         let on = |bits: u32| app.world().resource::<Desk>().layers & bits != 0;
@@ -96,7 +97,7 @@ impl Studio {
             particles: on(super::theme::PARTICLES),
             roles: on(super::theme::TILE_LAYERS),
         };
-        let mut studio = Studio { app, screen, size: shoot.size, exhibits, pool, wanted };
+        let mut studio = Studio { app, screen, size: shoot.size, runs, pool, wanted };
         studio.exhibit();
         studio.warm_up()?;
         Ok(studio)
@@ -104,8 +105,8 @@ impl Studio {
 
     /// Goes forward by one frame; false when told to stop.
     pub fn advance(&mut self, stop: &AtomicBool) -> Result<bool, ShootError> {
-        for exhibit in &mut self.exhibits {
-            let done = self.pool.install(|| exhibit.advance(stop, &mut |_| ()));
+        for run in &mut self.runs {
+            let done = self.pool.install(|| run.advance(stop, &mut |_| ()));
             if !done.map_err(ShootError::Simulation)? || stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
@@ -133,10 +134,10 @@ impl Studio {
     /// Puts the simulations' newest moments on the stage.
     fn exhibit(&mut self) {
         let wanted = self.wanted;
-        let exhibits = &mut self.exhibits;
-        let snapshots = self.pool.install(|| {
-            exhibits.iter_mut().map(|exhibit| Arc::new(exhibit.snapshot(wanted, 0.0))).collect::<Vec<_>>()
-        });
+        let runs = &mut self.runs;
+        let snapshots = self
+            .pool
+            .install(|| runs.iter_mut().map(|run| Arc::new(run.snapshot(wanted, 0.0))).collect::<Vec<_>>());
         let world = self.app.world_mut();
         for (shown, snapshot) in world.resource_mut::<Panes>().0.iter_mut().zip(&snapshots) {
             shown.take(Arc::clone(snapshot));

@@ -3,7 +3,7 @@
 use bevy::prelude::*;
 
 use super::stage::Eye;
-use crate::runner::{Snapshot, region, whole};
+use crate::snapshot::{Snapshot, f32_from_half};
 
 /// How far beside a bubble a click still counts, as shares of the picture's height: small bubbles are hard to hit.
 const NEAR: [f32; 3] = [0.0, 0.008, 0.016];
@@ -26,10 +26,10 @@ pub fn pick(snapshot: &Snapshot, eye: &Eye, at: Vec2, aspect: f32, cut: Option<f
 
 /// The first trapped bubble along a ray, which water bends.
 fn along(snapshot: &Snapshot, (from, mut along): (Vec3, Vec3), cut: Option<f32>) -> Option<u64> {
-    if snapshot.stage.dimension == 2 {
+    if snapshot.scenery.dimension == 2 {
         return trapped(snapshot, from);
     }
-    let (size, dx) = (Vec3::from(snapshot.stage.size), snapshot.stage.dx);
+    let (size, dx) = (Vec3::from(snapshot.scenery.size), snapshot.scenery.dx);
     // What the cut takes away is not there.
     let high = Vec3::new(size.x, size.y, cut.unwrap_or(size.z));
     let (enter, side) = entry(from, along, high)?;
@@ -74,20 +74,18 @@ fn entry(from: Vec3, along: Vec3, high: Vec3) -> Option<(f32, Vec3)> {
 
 /// The trapped bubble whose cell holds a place.
 fn trapped(snapshot: &Snapshot, place: Vec3) -> Option<u64> {
-    let number = snapshot.region_at(place.to_array()).filter(|number| *number >= region::FIRST_BUBBLE)?;
-    let id = snapshot.bubble_of(number)?;
-    let mut bubbles = snapshot.report.bubbles.iter();
-    bubbles.any(|bubble| bubble.id == id && snapshot.is_trapped(bubble)).then_some(id)
+    let bubble = snapshot.bubble_at(place.to_array())?;
+    snapshot.is_trapped(bubble).then_some(bubble.id)
 }
 
 /// How deep in the liquid the cell at a place lies, in cells; negative outside.
 fn depth(snapshot: &Snapshot, place: Vec3) -> Option<f32> {
-    snapshot.cell_at(place.to_array()).map(|cell| -whole(snapshot.cells.distance[cell]))
+    snapshot.cell_at(place.to_array()).map(|cell| -f32_from_half(snapshot.cells.distance[cell]))
 }
 
 /// The direction out of the liquid at its surface.
 fn upward(snapshot: &Snapshot, place: Vec3) -> Vec3 {
-    let step = 1.5 * snapshot.stage.dx;
+    let step = 1.5 * snapshot.scenery.dx;
     let here = depth(snapshot, place).unwrap_or(0.0);
     let slope = [Vec3::X, Vec3::Y, Vec3::Z].map(|axis| {
         let at = |place: Vec3| depth(snapshot, place).unwrap_or(here);

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use bevy::prelude::*;
 
 use super::entities::History;
-use crate::runner::{Adoption, Command, Pace, Phase, Snapshot, Wanted, Worker};
+use crate::runner::{Adoption, Command, Pace, Phase, Worker};
 use crate::scene::Overrides;
 use crate::sim::{Model, ParamInfo, ParamValue};
+use crate::snapshot::{Snapshot, Wanted};
 
 /// What a pane shows: filled by workers in the window, frame by frame when rendering.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@ use bevy::color::ColorToPacked;
 use bevy::prelude::{Color, LinearRgba, Vec3, Vec4};
 use bevy_egui::egui::{self, Color32, Stroke, Visuals};
 
-use crate::runner::Stage;
-use crate::sim::Params;
+use crate::sim::{Params, SolverKind};
+use crate::snapshot::Scenery;
 
 /// A layer that can be switched on and off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,14 @@ pub struct Layer {
     pub name: &'static str,
     /// What it shows.
     pub hint: &'static str,
+    /// The solvers that have something to show there.
+    pub solvers: &'static [SolverKind],
 }
+
+/// Bit of the bubbles' colours.
+pub const COLOURS: u32 = 1;
+/// Bit of the regions.
+pub const REGIONS: u32 = 4;
 
 /// Bit of the particles.
 pub const PARTICLES: u32 = 8;
@@ -28,6 +35,8 @@ pub const ARROWS: u32 = 16;
 pub const PRESSURE: u32 = 32;
 /// Bit of the divergence slice.
 pub const DIVERGENCE: u32 = 64;
+/// Bit of the grid's lines.
+pub const GRID: u32 = 128;
 /// Bit of the cut.
 pub const CUT: u32 = 256;
 /// Bit of the tiles.
@@ -41,65 +50,45 @@ pub const TILE_LAYERS: u32 = TILES | BANDS | AFFINE;
 /// Bit of the bubbles' labels.
 pub const OUTLINES: u32 = 2;
 /// Layers drawn on a slice in 3D.
-pub const SLICE_LAYERS: u32 = 4 | PRESSURE | DIVERGENCE | 128 | TILE_LAYERS;
+pub const SLICE_LAYERS: u32 = REGIONS | PRESSURE | DIVERGENCE | GRID | TILE_LAYERS;
 /// What is on at the start.
-pub const FIRST_LAYERS: u32 = 1 | OUTLINES;
+pub const FIRST_LAYERS: u32 = COLOURS | OUTLINES;
+
+/// A layer of the grid solver.
+const fn of_grid(bit: u32, key: &'static str, name: &'static str, hint: &'static str) -> Layer {
+    Layer { bit, key, name, hint, solvers: &[SolverKind::Grid] }
+}
 
 /// All layers, in the order they are listed.
-pub const LAYERS: [Layer; 12] = [
-    Layer {
-        bit: 1,
-        key: "1",
-        name: "Bubble colours",
-        hint: "Every trapped bubble has a colour of its own, which it keeps.",
-    },
-    Layer { bit: OUTLINES, key: "2", name: "Bubble labels", hint: "Outlines with number and volume." },
-    Layer {
-        bit: 4,
-        key: "3",
-        name: "Regions",
-        hint: "What the solver takes each cell for: liquid, air, solid, bubble.",
-    },
-    Layer {
-        bit: PARTICLES,
-        key: "4",
-        name: "Particles",
-        hint: "The particles that carry the liquid; warm colours are fast.",
-    },
-    Layer { bit: ARROWS, key: "5", name: "Velocity", hint: "Arrows along the flow." },
-    Layer { bit: PRESSURE, key: "6", name: "Pressure", hint: "Pressure in the liquid; on a cut in 3D." },
-    Layer {
-        bit: DIVERGENCE,
-        key: "7",
-        name: "Divergence",
-        hint: "Where the liquid expands (red) or shrinks (blue).",
-    },
-    Layer {
-        bit: 128,
-        key: "8",
-        name: "Grid",
-        hint: "Lines between cells, when they are large enough to see.",
-    },
-    Layer {
-        bit: CUT,
-        key: "9",
-        name: "Cutaway",
-        hint: "Takes the front of a 3D scene away; drag the slider or use Q and E.",
-    },
-    Layer { bit: TILES, key: "0", name: "Tiles", hint: "Boxes of fluid that the solver moves as one." },
-    Layer {
-        bit: BANDS,
-        key: "N",
-        name: "Bands",
-        hint: "The ordinary cells around tiles: at the surface, along walls, and between tiles.",
-    },
-    Layer {
-        bit: AFFINE,
-        key: "A",
-        name: "Affine field",
-        hint: "The velocity field of every tile: pins along the flow, and a square that turns and stretches with it.",
-    },
+pub static LAYERS: [Layer; 12] = [
+    of_grid(COLOURS, "1", "Bubble colours", "Every trapped bubble has a colour of its own, which it keeps."),
+    of_grid(OUTLINES, "2", "Bubble labels", "Outlines with number and volume."),
+    of_grid(REGIONS, "3", "Regions", "What the solver takes each cell for: liquid, air, solid, bubble."),
+    of_grid(PARTICLES, "4", "Particles", "The particles that carry the liquid; warm colours are fast."),
+    of_grid(ARROWS, "5", "Velocity", "Arrows along the flow."),
+    of_grid(PRESSURE, "6", "Pressure", "Pressure in the liquid; on a cut in 3D."),
+    of_grid(DIVERGENCE, "7", "Divergence", "Where the liquid expands (red) or shrinks (blue)."),
+    of_grid(GRID, "8", "Grid", "Lines between cells, when they are large enough to see."),
+    of_grid(CUT, "9", "Cutaway", "Takes the front of a 3D scene away; drag the slider or use Q and E."),
+    of_grid(TILES, "0", "Tiles", "Boxes of fluid that the solver moves as one."),
+    of_grid(
+        BANDS,
+        "N",
+        "Bands",
+        "The ordinary cells around tiles: at the surface, along walls, and between tiles.",
+    ),
+    of_grid(
+        AFFINE,
+        "A",
+        "Affine field",
+        "The velocity field of every tile: pins along the flow, and a square that turns and stretches with it.",
+    ),
 ];
+
+/// The layers that a solver has something to show in.
+pub fn layers_of(solver: SolverKind) -> impl Iterator<Item = &'static Layer> {
+    LAYERS.iter().filter(move |layer| layer.solvers.contains(&solver))
+}
 
 fn linear(r: f32, g: f32, b: f32) -> Vec3 {
     let LinearRgba { red, green, blue, .. } = Color::srgb(r, g, b).to_linear();
@@ -149,7 +138,7 @@ pub fn page(dark: bool) -> Color32 {
 }
 
 /// The ends of the scales for pressure (Pa) and divergence (1/s): they stay while the scene does.
-pub fn scales(stage: &Stage, params: &Params) -> [f32; 2] {
+pub fn scales(stage: &Scenery, params: &Params) -> [f32; 2] {
     let column = params.density as f32 * params.gravity.max(0.1) as f32 * stage.size[1];
     [round_up(column), 1.0]
 }

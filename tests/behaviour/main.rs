@@ -13,5 +13,6 @@ mod regions;
 mod rooms;
 mod scene;
 mod sim;
+mod snapshot;
 mod surface;
 mod tank;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use glug::geometry::Move;
 use glug::math::Vector;
 use glug::scene::{AnyScene, Overrides, Scene, SceneError, library, load};
-use glug::sim::{Model, params_table};
+use glug::sim::{Model, SolverKind, params_table};
 use proptest::prelude::*;
 
 const FORMAT: &str = include_str!("../../docs/scene-format.md");
@@ -469,6 +469,15 @@ fn bad_scenes() -> Vec<(String, Vec<&'static str>)> {
             scene_with("model: \"free-surfac\""),
             &["5:12", "unknown model `free-surfac`", "did you mean `free-surface`?"],
         ),
+        bad(
+            scene_with("solver: \"gird\""),
+            &["5:13", "solver: unknown solver `gird` (did you mean `grid`?); known are grid"],
+        ),
+        bad(scene_with("solver: 7"), &["5:13", "solver: 7", "the name of a solver"]),
+        bad(
+            scene_with("model: \"constraint\", parameters: (model: \"two-phase\")"),
+            &["parameters.model", "`model` is given twice"],
+        ),
         bad(scene_with("frames: 0"), &["5:13", "frames: 0", "from 1"]),
         bad(scene_with("fps: 0"), &["5:10", "fps: 0", "from 1 to 10000"]),
         bad(scene_with("fps: 1-2"), &["5:10", "`1-2`", "a number"]),
@@ -529,6 +538,10 @@ fn the_command_line_wins_over_the_file_and_complains_alike() {
     assert_eq!(scene.cells(), [32, 32]);
     let model = |name: &str| Overrides { model: Some(name.to_owned()), ..Default::default() };
     assert!(desk.load_with(&text, &model("free-surface")).is_ok());
+    let scene = desk.load_with(&text, &set("model", "two-phase")).expect("the model is a parameter");
+    assert_eq!((scene.params().model, scene.solver()), (Model::TwoPhase, SolverKind::Grid));
+    let both = Overrides { set: set("model", "two-phase").set, ..model("constraint") };
+    assert_eq!(desk.load_with(&text, &both).expect("`--model` comes last").params().model, Model::Constraint);
 
     let complaint =
         |overrides: &Overrides| desk.shorten(&desk.load_with(&text, overrides).expect_err("must be refused"));

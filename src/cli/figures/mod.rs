@@ -15,9 +15,10 @@ use super::progress::Progress;
 use super::view::{layers, write_whole};
 use super::{Failure, print, seam, thread_count, variants};
 use crate::export::Picture;
-use crate::runner::{Snapshot, SolverError};
+use crate::runner::{SolverError, start_solver};
 use crate::scene::{AnyScene, Overrides};
-use crate::sim::{FrameReport, Simulation};
+use crate::sim::FrameReport;
+use crate::snapshot::Snapshot;
 use crate::viewer::{Desk, Shoot, Studio, find_adapter};
 use list::{Against, BANDS, BANDS_AT, BANDS_OF, FIGURES, Figure, Panel, RELEASED, RELEASED_CELLS, SPEEDS};
 use page::Page;
@@ -173,7 +174,7 @@ fn rows(figure: &Figure, courses: &[Course]) -> Vec<Vec<String>> {
 fn run(panel: &Panel, threads: usize, path: &Path, stop: &AtomicBool) -> Result<Course, Failure> {
     let scene = load(panel.scene, panel.cells, panel.model, panel.set)?;
     let names: Vec<String> = panel.layers.iter().map(|layer| (*layer).to_owned()).collect();
-    let desk = Desk { bare: true, plain: true, layers: layers(&names)?, ..Desk::default() };
+    let desk = Desk { bare: true, plain: true, layers: layers(&names, scene.solver())?, ..Desk::default() };
     let size = SIZES[scene.dimension() - 2];
     let models = vec![scene.params().model];
     let shoot = Shoot { scene, models, size, desk, threads };
@@ -281,10 +282,7 @@ fn released(
 
 /// A frame of a millisecond.
 fn first_frame(scene: &AnyScene, stop: &AtomicBool) -> Result<Option<FrameReport>, SolverError> {
-    Ok(match scene {
-        AnyScene::TwoD(scene) => Simulation::new(&scene.setup)?.advance_frame(1e-3, stop)?,
-        AnyScene::ThreeD(scene) => Simulation::new(&scene.setup)?.advance_frame(1e-3, stop)?,
-    })
+    start_solver(scene, scene.params().clone())?.advance_frame(1e-3, stop, &mut |_| ())
 }
 
 #[cfg(test)]
@@ -296,9 +294,10 @@ mod tests {
     fn every_panel_can_be_simulated() {
         let mut files = Vec::new();
         for panel in FIGURES.iter().flat_map(|figure| figure.panels) {
-            assert!(load(panel.scene, panel.cells, panel.model, panel.set).is_ok(), "{panel:?}");
+            let scene = load(panel.scene, panel.cells, panel.model, panel.set);
+            let solver = scene.unwrap_or_else(|_| panic!("{panel:?}")).solver();
             let names: Vec<String> = panel.layers.iter().map(|layer| (*layer).to_owned()).collect();
-            assert!(layers(&names).is_ok(), "{panel:?}");
+            assert!(layers(&names, solver).is_ok(), "{panel:?}");
             assert!(!files.contains(&panel.file), "{} is drawn once", panel.file);
             files.push(panel.file);
         }

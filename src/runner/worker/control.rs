@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use super::Shared;
 use crate::runner::command::{Adoption, Branch, Command, Phase};
 use crate::runner::pace::Place;
-use crate::runner::snapshot::Wanted;
 use crate::scene::Overrides;
 use crate::sim::Params;
+use crate::snapshot::Wanted;
 
 /// Why the thread should stop what it is doing and start a run.
 pub enum Start {

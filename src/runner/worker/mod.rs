@@ -15,7 +15,7 @@ use rayon::ThreadPoolBuilder;
 
 use super::command::{Command, Phase};
 use super::pace::Pace;
-use super::snapshot::Snapshot;
+use crate::snapshot::Snapshot;
 use run::Loop;
 
 /// What the viewer holds of a worker.

@@ -10,12 +10,11 @@ use super::Shared;
 use super::control::{Control, Start};
 use crate::runner::SolverError;
 use crate::runner::command::{Adoption, Branch, Command, Phase};
-use crate::runner::exhibit::Exhibit;
 use crate::runner::pace::Place;
-use crate::runner::snapshot::Snapshot;
-use crate::runner::stage::Stage;
+use crate::runner::run::Run;
 use crate::scene::{self, AnyScene};
 use crate::sim::Params;
+use crate::snapshot::{Scenery, Snapshot};
 
 /// Snapshots are made at most this often while playing: no screen shows more.
 const SHORTEST: Duration = Duration::from_millis(12);
@@ -25,8 +24,8 @@ const HOPELESS: f64 = 0.5;
 /// What the thread does, turn after turn.
 pub struct Loop {
     control: Control,
-    scene: Option<(AnyScene, Arc<Stage>)>,
-    exhibit: Option<Exhibit>,
+    scene: Option<(AnyScene, Arc<Scenery>)>,
+    run: Option<Run>,
     due: Instant,
     published: Instant,
     /// Whether the last frame was kept back, since another was to follow at once.
@@ -43,7 +42,7 @@ impl Loop {
         Loop {
             control: Control::new(inbox, shared, place),
             scene: None,
-            exhibit: None,
+            run: None,
             due: now,
             published: now,
             kept_back: false,
@@ -71,7 +70,7 @@ impl Loop {
     }
 
     fn fail(&mut self, message: String) {
-        self.exhibit = None;
+        self.run = None;
         self.control.playing = false;
         self.control.steps = 0;
         self.control.place.leave();
@@ -80,7 +79,7 @@ impl Loop {
 
     /// Waits for something to do and does it.
     fn turn(&mut self) -> Result<(), SolverError> {
-        self.control.drain(self.exhibit.as_mut().map(Exhibit::params_mut));
+        self.control.drain(self.run.as_mut().map(Run::params_mut));
         // A flag without a start is one whose command is still on its way, or asked for nothing that is allowed.
         self.control.shared.interrupt.store(false, Ordering::Relaxed);
         if let Some(start) = self.control.start.take() {
@@ -90,30 +89,30 @@ impl Loop {
             self.send_copies();
             return Ok(());
         }
-        let Some(exhibit) = &mut self.exhibit else {
+        let Some(run) = &mut self.run else {
             self.control.wait(None, None);
             return Ok(());
         };
         let is_last = self.kept_back && !self.control.may_go();
         if std::mem::take(&mut self.control.wanted_anew) || is_last {
             self.kept_back = false;
-            self.control.shared.publish(Arc::new(exhibit.snapshot(self.control.wanted, self.pace)));
+            self.control.shared.publish(Arc::new(run.snapshot(self.control.wanted, self.pace)));
         }
         if !self.control.may_go() {
             self.due = Instant::now();
             self.done = None;
             // Not for ever: another simulation of the group may still finish a frame.
             let soon = Instant::now() + Duration::from_millis(50);
-            self.control.wait(Some(exhibit.params_mut()), Some(soon));
+            self.control.wait(Some(run.params_mut()), Some(soon));
             return Ok(());
         }
         if self.control.steps == 0 && Instant::now() < self.due {
-            self.control.wait(Some(exhibit.params_mut()), Some(self.due));
+            self.control.wait(Some(run.params_mut()), Some(self.due));
             return Ok(());
         }
         if !self.control.place.may_start() {
             let soon = Instant::now() + Duration::from_millis(2);
-            self.control.wait(Some(exhibit.params_mut()), Some(soon));
+            self.control.wait(Some(run.params_mut()), Some(soon));
             return Ok(());
         }
         self.frame()
@@ -122,10 +121,10 @@ impl Loop {
     /// Gives its simulation to all who asked for it; who gets nothing will notice.
     fn send_copies(&mut self) {
         for heir in std::mem::take(&mut self.control.heirs) {
-            if let (Some(exhibit), Some(scene)) = (&self.exhibit, &self.scene) {
+            if let (Some(run), Some(scene)) = (&self.run, &self.scene) {
                 // Who does not want it any more need not get it.
                 let _ = heir.send(Branch {
-                    exhibit: exhibit.branch(),
+                    run: run.branch(),
                     scene: scene.clone(),
                     first: self.control.shared.first.load_full(),
                     params: self.control.params.clone(),
@@ -145,19 +144,19 @@ impl Loop {
                 Err(_) => return false,
             }
         };
-        let Branch { mut exhibit, scene, first, params } = branch;
-        exhibit.params_mut().model = adoption.model;
+        let Branch { mut run, scene, first, params } = branch;
+        run.params_mut().model = adoption.model;
         self.control.params = Params { model: adoption.model, ..params };
         self.scene = Some(scene);
         let shared = &self.control.shared;
-        shared.runs.fetch_max(exhibit.run(), Ordering::Relaxed);
+        shared.runs.fetch_max(run.number(), Ordering::Relaxed);
         shared.first.store(first);
-        self.show(exhibit);
+        self.show(run);
         true
     }
 
     fn begin(&mut self, start: Start) -> Result<(), SolverError> {
-        self.exhibit = None;
+        self.run = None;
         self.control.say(Phase::Loading);
         let start = match start {
             Start::Adopt(adoption) if self.adopt(&adoption) => return Ok(()),
@@ -167,45 +166,45 @@ impl Loop {
         if let Start::Load(name, overrides) = start {
             let scene = scene::load(&name, &overrides)?;
             self.control.params = scene.params().clone();
-            let stage = Arc::new(Stage::of(&scene));
-            self.scene = Some((scene, stage));
+            let scenery = Arc::new(Scenery::of(&scene));
+            self.scene = Some((scene, scenery));
         }
-        let Some((scene, stage)) = &self.scene else { return Ok(()) };
-        let (params, run) = (self.control.params.clone(), self.control.shared.next_run());
-        let exhibit = Exhibit::new(scene, Arc::clone(stage), params, run)?;
-        let first = self.show(exhibit);
+        let Some((scene, scenery)) = &self.scene else { return Ok(()) };
+        let (params, number) = (self.control.params.clone(), self.control.shared.next_run());
+        let run = Run::new(scene, Arc::clone(scenery), params, number)?;
+        let first = self.show(run);
         self.control.shared.first.store(Some(first));
         Ok(())
     }
 
     /// A simulation enters, and shows this moment.
-    fn show(&mut self, mut exhibit: Exhibit) -> Arc<Snapshot> {
+    fn show(&mut self, mut run: Run) -> Arc<Snapshot> {
         self.pace = 0.0;
         self.done = None;
-        let snapshot = Arc::new(exhibit.snapshot(self.control.wanted, 0.0));
+        let snapshot = Arc::new(run.snapshot(self.control.wanted, 0.0));
         self.control.shared.publish(Arc::clone(&snapshot));
         (self.control.wanted_anew, self.kept_back) = (false, false);
         self.control.place.restart();
-        self.exhibit = Some(exhibit);
+        self.run = Some(run);
         self.due = Instant::now();
         self.control.report_phase();
         snapshot
     }
 
     fn frame(&mut self) -> Result<(), SolverError> {
-        let Some(exhibit) = &mut self.exhibit else { return Ok(()) };
-        let seconds = 1.0 / exhibit.stage().fps;
+        let Some(run) = &mut self.run else { return Ok(()) };
+        let seconds = 1.0 / run.scenery().fps;
         let control = &mut self.control;
         let shared = Arc::clone(&control.shared);
         let pace = control.place.pace();
         let turn = pace.turn();
-        let done = exhibit.advance(&shared.interrupt, &mut |params| control.between(params))?;
+        let done = run.advance(&shared.interrupt, &mut |params| control.between(params))?;
         drop(turn);
         if !done {
             // Cut short: its state is of no use, and a start is on its way.
             return Ok(());
         }
-        check(exhibit)?;
+        check(run)?;
         control.place.finish_frame();
         control.steps = control.steps.saturating_sub(1);
         let now = Instant::now();
@@ -215,13 +214,13 @@ impl Loop {
         if let Some(before) = self.done.replace(now) {
             let pace = seconds / (now - before).as_secs_f64().max(1e-6);
             // Frames come in bursts; what counts is the last second or so.
-            let share = (1.0 / exhibit.stage().fps).clamp(0.02, 0.2);
+            let share = (1.0 / run.scenery().fps).clamp(0.02, 0.2);
             self.pace = if self.pace == 0.0 { pace } else { (1.0 - share) * self.pace + share * pace };
         }
         self.kept_back = now - self.published < SHORTEST && control.may_go() && self.due > now;
         if !self.kept_back {
             self.published = now;
-            let snapshot = exhibit.snapshot(control.wanted, self.pace);
+            let snapshot = run.snapshot(control.wanted, self.pace);
             control.shared.publish(Arc::new(snapshot));
         }
         control.report_phase();
@@ -230,17 +229,17 @@ impl Loop {
 }
 
 /// Whether a frame can be believed.
-fn check(exhibit: &Exhibit) -> Result<(), SolverError> {
-    let report = exhibit.report();
-    if report.particles == 0 && exhibit.report().liquid.volume <= 0.0 && report.frame > 0 {
-        return Err("no liquid is left".into());
+fn check(run: &Run) -> Result<(), SolverError> {
+    let report = run.report();
+    if report.particles == 0 && report.liquid.volume <= 0.0 && report.frame > 0 {
+        return Err(SolverError::NoLiquidLeft);
     }
     if !report.liquid.volume.is_finite() || !report.liquid.kinetic_energy.is_finite() {
-        return Err("a value became infinite or not a number; a smaller `cfl` may help".into());
+        return Err(SolverError::NonFinite);
     }
     let worst = report.solve.iter().map(|solve| solve.relative_residual).fold(0.0, f64::max);
     if !worst.is_finite() || report.solve.iter().any(|solve| !solve.converged && worst > HOPELESS) {
-        return Err(format!("the pressure solve failed (relative residual {worst:.1e})").into());
+        return Err(SolverError::SolveFailed { residual: worst });
     }
     Ok(())
 }

@@ -24,6 +24,25 @@ macro_rules! named {
     };
 }
 
+/// The method that a scene is simulated with. Each has models, parameters and layers of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SolverKind {
+    /// Particles and a sparse grid, with one pressure solve per substep.
+    #[default]
+    Grid,
+}
+
+named! { SolverKind {
+    Grid = "grid",
+} }
+
+impl SolverKind {
+    /// Its models, the default one first.
+    pub fn models(self) -> impl Iterator<Item = Model> {
+        Model::ALL.into_iter().filter(move |model| model.solver() == self)
+    }
+}
+
 /// How air is treated by the pressure solve (CBAR §4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Model {
@@ -51,6 +70,17 @@ named! { Model {
 } }
 
 impl Model {
+    /// The solver that it is a model of.
+    pub const fn solver(self) -> SolverKind {
+        match self {
+            Model::FreeSurface
+            | Model::Constraint
+            | Model::TwoPhase
+            | Model::AffineBubbles
+            | Model::AffineTiles => SolverKind::Grid,
+        }
+    }
+
     /// Whether air is a fluid with a density.
     pub const fn has_gas(self) -> bool {
         matches!(self, Model::TwoPhase | Model::AffineBubbles)

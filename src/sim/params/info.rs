@@ -1,6 +1,6 @@
 //! A row of the parameter table, and the values it takes.
 
-use super::{Model, Params};
+use super::{Model, Params, SolverKind};
 
 /// A parameter's value, whatever its kind.
 #[derive(Clone, Debug, PartialEq)]
@@ -174,6 +174,11 @@ impl ParamInfo {
     /// Whether the model in use looks at it.
     pub fn acts_in(&self, params: &Params) -> bool {
         self.models.contains(&params.model) && (self.condition)(params)
+    }
+
+    /// Whether a model of that solver looks at it.
+    pub fn is_of(&self, solver: SolverKind) -> bool {
+        self.models.iter().any(|model| model.solver() == solver)
     }
 
     /// The default value.

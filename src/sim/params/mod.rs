@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use choices::{Bubbles, Model, Preconditioner};
+pub use choices::{Bubbles, Model, Preconditioner, SolverKind};
 pub use info::{Group, Level, ParamError, ParamInfo, ParamKind, ParamValue};
 
 /// Models whose air has mass.

@@ -2,7 +2,7 @@
 
 use bevy_egui::egui::{self, RichText};
 
-use crate::viewer::theme;
+use crate::viewer::theme::Layer;
 
 const KEYS: [(&str, &str); 14] = [
     ("Space", "play or pause"),
@@ -21,8 +21,8 @@ const KEYS: [(&str, &str); 14] = [
     ("F12", "save a picture of the window"),
 ];
 
-/// The sheet; closes with its button, `H`, `?` or Escape. Says how to show tiles where there are any.
-pub fn help_ui(ctx: &egui::Context, open: &mut bool, tiles: bool) {
+/// The sheet, with the layers there are; closes with its button, `H`, `?` or Escape.
+pub fn help_ui(ctx: &egui::Context, open: &mut bool, layers: impl Iterator<Item = &'static Layer>) {
     egui::Window::new("Keys")
         .open(open)
         .collapsible(false)
@@ -30,8 +30,6 @@ pub fn help_ui(ctx: &egui::Context, open: &mut bool, tiles: bool) {
         .anchor(egui::Align2::CENTER_CENTER, egui::Vec2::ZERO)
         .show(ctx, |ui| {
             egui::Grid::new("keys").num_columns(4).spacing([14.0, 5.0]).show(ui, |ui| {
-                let layers = theme::LAYERS.iter();
-                let layers = layers.filter(|layer| tiles || layer.bit & theme::TILE_LAYERS == 0);
                 let layers = layers.map(|layer| (layer.key, layer.name));
                 let mut layers = layers.map(Some).chain(std::iter::repeat(None));
                 for (key, meaning) in KEYS {

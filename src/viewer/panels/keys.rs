@@ -4,7 +4,6 @@ use bevy_egui::egui::{self, Key};
 
 use super::{Action, Data};
 use crate::viewer::desk::Desk;
-use crate::viewer::theme;
 
 /// What the keys pressed since the last frame ask for; nothing while text is being typed.
 pub fn key_actions(ctx: &egui::Context, desk: &Desk, data: &Data) -> Vec<Action> {
@@ -44,9 +43,8 @@ pub fn key_actions(ctx: &egui::Context, desk: &Desk, data: &Data) -> Vec<Action>
                 actions.push(action);
             }
         }
-        for layer in theme::LAYERS {
-            let is_there = layer.bit & theme::TILE_LAYERS == 0 || data.has_tiles();
-            if Key::from_name(layer.key).is_some_and(&mut pressed) && is_there {
+        for layer in data.layers() {
+            if Key::from_name(layer.key).is_some_and(&mut pressed) {
                 actions.push(Action::Layer(layer.bit));
             }
         }

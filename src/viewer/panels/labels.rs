@@ -5,7 +5,7 @@ use bevy_egui::egui::{self, Color32, FontId, Rect, Stroke, vec2};
 
 use super::meter::volume_text;
 use super::{BubbleKey, BubbleRow, Data};
-use crate::runner::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::viewer::desk::Desk;
 use crate::viewer::theme;
 
@@ -37,7 +37,7 @@ pub fn labels_ui(
     let (mut places, mut texts) = (Vec::new(), Vec::new());
     for row in rows.into_iter().filter(|row| row.report.volume >= least || is_chosen(row)) {
         let Some(place) = place_of(row, rect, data) else { continue };
-        let text = format!("{}  {}", row.key.1, volume_text(row.report.volume, snapshot.stage.dimension));
+        let text = format!("{}  {}", row.key.1, volume_text(row.report.volume, snapshot.scenery.dimension));
         let font = FontId::proportional(if is_chosen(row) { 13.5 } else { 11.5 });
         let galley = painter.layout_no_wrap(text, font, ink);
         let wanted = Rect::from_center_size(place, galley.size() + vec2(10.0, 4.0));

@@ -9,11 +9,7 @@ use crate::viewer::theme;
 /// The list of layers and the cut.
 pub fn layers_ui(ui: &mut egui::Ui, desk: &Desk, data: &Data, actions: &mut Vec<Action>) {
     let space = data.eye.dimension == 3;
-    for layer in theme::LAYERS {
-        let is_of_tiles = layer.bit & theme::TILE_LAYERS != 0;
-        if (layer.bit == theme::CUT && !space) || (is_of_tiles && !data.has_tiles()) {
-            continue;
-        }
+    for layer in data.layers().filter(|layer| space || layer.bit != theme::CUT) {
         let mut on = desk.layers & layer.bit != 0;
         ui.horizontal(|ui| {
             ui.add_sized([12.0, 14.0], egui::Label::new(egui::RichText::new(layer.key).weak()));

@@ -58,7 +58,7 @@ pub fn bar_ui(ui: &mut egui::Ui, share: f32, colour: Color32, height: f32) -> eg
 /// The meters below a picture: trapped air against what it should be, liquid against the start.
 pub fn meters_ui(ui: &mut egui::Ui, shown: &Shown) {
     let Some(snapshot) = &shown.snapshot else { return };
-    let dimension = snapshot.stage.dimension;
+    let dimension = snapshot.scenery.dimension;
     let [air, rest] = snapshot.trapped_air();
     let reference = if rest > 0.0 { rest } else { shown.most_air };
     ui.horizontal(|ui| {

@@ -24,9 +24,9 @@ use super::entities::History;
 use super::session::Shown;
 use super::stage::Eye;
 use super::theme;
+use crate::sim::{BubbleReport, SolverKind};
 #[cfg(doc)]
-use crate::runner::Snapshot;
-use crate::sim::{BubbleReport, Model};
+use crate::snapshot::Snapshot;
 
 /// Below this width, side panels would leave nothing of the pictures.
 const NARROW: f32 = 760.0;
@@ -72,6 +72,17 @@ impl Data<'_> {
         let mut snapshots = self.panes.iter().filter_map(|pane| pane.snapshot.as_ref());
         snapshots.any(|snapshot| !snapshot.tiles.is_empty())
     }
+
+    /// The solver in use.
+    fn solver(&self) -> SolverKind {
+        self.panes.first().map_or(SolverKind::default(), |pane| pane.model.solver())
+    }
+
+    /// The layers that there is something to see in.
+    fn layers(&self) -> impl Iterator<Item = &'static theme::Layer> {
+        let tiles = self.has_tiles();
+        theme::layers_of(self.solver()).filter(move |layer| tiles || layer.bit & theme::TILE_LAYERS == 0)
+    }
 }
 
 /// Draws everything; says what should be done.
@@ -105,7 +116,7 @@ pub fn show(ui: &mut egui::Ui, desk: &mut Desk, data: &Data) -> Vec<Action> {
     picture::pictures_ui(ui, desk, data, &mut actions);
     toasts::toasts_ui(ui.ctx(), desk, &mut actions);
     if desk.help {
-        help::help_ui(ui.ctx(), &mut desk.help, data.has_tiles());
+        help::help_ui(ui.ctx(), &mut desk.help, data.layers());
     }
     actions
 }
@@ -115,7 +126,8 @@ fn title_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<A
     ui.horizontal(|ui| {
         ui.label(RichText::new("glug").strong().size(19.0).color(theme::LIQUID));
         ui.separator();
-        let title = data.panes.iter().find_map(|pane| pane.snapshot.as_ref()).map(|s| s.stage.title.clone());
+        let title =
+            data.panes.iter().find_map(|pane| pane.snapshot.as_ref()).map(|s| s.scenery.title.clone());
         ui.label(RichText::new(title.unwrap_or_else(|| data.scene.to_owned())).size(15.0));
         ui.separator();
         models_ui(ui, data, actions);
@@ -156,7 +168,7 @@ fn models_ui(ui: &mut egui::Ui, data: &Data, actions: &mut Vec<Action>) {
     for (pane, shown) in data.panes.iter().enumerate() {
         let mut model = shown.model;
         egui::ComboBox::from_id_salt(("model", pane)).selected_text(model.title()).show_ui(ui, |ui| {
-            for one in Model::ALL {
+            for one in model.solver().models() {
                 ui.selectable_value(&mut model, one, one.title()).on_hover_text(one.summary());
             }
         });

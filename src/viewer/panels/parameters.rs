@@ -24,7 +24,9 @@ pub fn parameters_ui(
     ui.checkbox(advanced, "Solver settings")
         .on_hover_text("Tolerances and other things for people who tune solvers");
     if *advanced {
-        let is_rare = |info: &ParamInfo| info.level != Level::Picture && !is_basic(info);
+        let solver = params.model.solver();
+        let is_rare =
+            |info: &ParamInfo| info.level != Level::Picture && info.is_of(solver) && !is_basic(info);
         let rare: Vec<_> = params_table().iter().filter(|info| is_rare(info)).collect();
         for group in rare.chunk_by(|a, b| a.group == b.group) {
             ui.add_space(4.0);

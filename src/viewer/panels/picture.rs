@@ -6,7 +6,8 @@ use bevy_egui::egui::{self, Align2, Color32, CornerRadius, FontId, Pos2, Rect, S
 use super::labels::labels_ui;
 use super::meter::meters_ui;
 use super::{Action, BubbleKey, Data};
-use crate::runner::{Phase, Snapshot};
+use crate::runner::Phase;
+use crate::snapshot::Snapshot;
 use crate::viewer::desk::Desk;
 use crate::viewer::session::Shown;
 use crate::viewer::theme;
@@ -22,7 +23,8 @@ pub fn pictures_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mu
     desk.pictures.clear();
     egui::CentralPanel::default().frame(frame).show(ui, |ui| {
         let all = ui.max_rect();
-        let stage = data.panes.iter().find_map(|pane| pane.snapshot.as_ref()).map(|snapshot| &snapshot.stage);
+        let stage =
+            data.panes.iter().find_map(|pane| pane.snapshot.as_ref()).map(|snapshot| &snapshot.scenery);
         let shape =
             stage.filter(|stage| stage.dimension == 2).map_or(1.0, |stage| stage.size[0] / stage.size[1]);
         for (pane, shown) in data.panes.iter().enumerate() {
@@ -130,7 +132,7 @@ fn mouse(
 
 /// The scale of the field that is shown.
 fn legend(painter: &egui::Painter, rect: Rect, snapshot: &Snapshot, desk: &Desk) {
-    let [pressure, divergence] = theme::scales(&snapshot.stage, &snapshot.params);
+    let [pressure, divergence] = theme::scales(&snapshot.scenery, &snapshot.params);
     type Scale = (&'static str, [String; 3], fn(f32) -> Color32);
     let scale: Scale = if desk.layers & theme::PRESSURE != 0 {
         let words = |share: f32| format!("{}", (share * pressure).round());

@@ -35,7 +35,7 @@ fn pane_ui(ui: &mut egui::Ui, shown: &Shown, index: usize) {
         ui.weak("No simulation yet.");
         return;
     };
-    let (report, dimension) = (&snapshot.report, snapshot.stage.dimension);
+    let (report, dimension) = (&snapshot.report, snapshot.scenery.dimension);
     let liquid = report.liquid.volume;
     ui.horizontal(|ui| {
         ui.colored_label(theme::LIQUID, "Liquid");

@@ -3,7 +3,7 @@
 use bevy::camera::ScalingMode;
 use bevy::prelude::*;
 
-use crate::runner::Stage;
+use crate::snapshot::Scenery;
 
 /// Vertical field of view.
 const FIELD_OF_VIEW: f32 = 0.60;
@@ -35,7 +35,7 @@ impl Default for Eye {
 
 impl Eye {
     /// All of a stage, in a picture of an aspect (width over height).
-    pub fn framing(stage: &Stage, aspect: f32) -> Self {
+    pub fn framing(stage: &Scenery, aspect: f32) -> Self {
         let size = Vec3::from(stage.size);
         let aspect = if aspect.is_finite() && aspect > 0.0 { aspect } else { 1.0 };
         let mut eye = Eye { target: size / 2.0, dimension: stage.dimension, ..Eye::default() };
@@ -150,9 +150,9 @@ impl Eye {
 mod tests {
     use super::*;
 
-    fn stage(dimension: usize) -> Stage {
+    fn stage(dimension: usize) -> Scenery {
         let size = if dimension == 2 { [2.0, 1.0, 0.0] } else { [1.0, 0.7, 1.0] };
-        Stage { dimension, size, ..Stage::default() }
+        Scenery { dimension, size, ..Scenery::default() }
     }
 
     #[test]

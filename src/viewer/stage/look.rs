@@ -4,12 +4,12 @@ use bevy::prelude::*;
 
 use super::material::Look;
 use super::pane::{CUT_AXIS, Choices};
-use crate::runner::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::viewer::theme;
 
 /// What all things on a stage have in common.
 pub fn look_of(snapshot: &Snapshot, choices: &Choices) -> Look {
-    let stage = &snapshot.stage;
+    let stage = &snapshot.scenery;
     let three = |values: [usize; 3], fourth: f32| {
         Vec4::new(values[0] as f32, values[1] as f32, values[2] as f32, fourth)
     };
@@ -19,7 +19,7 @@ pub fn look_of(snapshot: &Snapshot, choices: &Choices) -> Look {
     let open = open.map(|(bit, &open)| (open as u32) << bit).sum();
     let selected = choices.selected.and_then(|id| snapshot.region_of(id)).unwrap_or(0);
     let [pressure, divergence] = theme::scales(stage, &snapshot.params);
-    let mut look = Look {
+    Look {
         size: size.extend(stage.dx),
         cells: three(snapshot.cells.cells, stage.dimension as f32),
         corners: three(snapshot.solids.corners, 0.0),
@@ -33,9 +33,5 @@ pub fn look_of(snapshot: &Snapshot, choices: &Choices) -> Look {
         ),
         layers: UVec4::new(choices.layers, selected as u32, snapshot.report.bubbles.len() as u32, open),
         ..Look::default()
-    };
-    for (tint, bubble) in look.tints.iter_mut().zip(&snapshot.report.bubbles) {
-        *tint = theme::bubble_linear(bubble.id).extend(snapshot.is_trapped(bubble) as u8 as f32);
     }
-    look
 }

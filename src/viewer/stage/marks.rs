@@ -4,7 +4,7 @@ use bevy::asset::RenderAssetUsages;
 use bevy::mesh::PrimitiveTopology;
 use bevy::prelude::*;
 
-use crate::runner::{Snapshot, TileView, region, role, whole};
+use crate::snapshot::{Snapshot, TileView, f32_from_half, region, role};
 
 /// Arrows along the longer side of the picture.
 const ARROWS: usize = 44;
@@ -38,14 +38,14 @@ impl Marks {
 
     /// The particles of a snapshot, but for those in front of a cut at that many metres.
     pub fn particles(snapshot: &Snapshot, cut: Option<f32>) -> Self {
-        let Some(motes) = &snapshot.motes else { return Marks::default() };
+        let Some(particles) = &snapshot.particles else { return Marks::default() };
         let mut marks = Marks::default();
-        marks.positions.reserve_exact(3 * motes.len());
-        marks.codes.reserve_exact(3 * motes.len());
+        marks.positions.reserve_exact(3 * particles.len());
+        marks.codes.reserve_exact(3 * particles.len());
         let lift = lift(snapshot);
         let cut = cut.unwrap_or(f32::MAX);
-        for &[x, y, z, speed] in motes.iter().filter(|mote| mote[2] <= cut) {
-            let share = speed / snapshot.stage.speed;
+        for &[x, y, z, speed] in particles.iter().filter(|particle| particle[2] <= cut) {
+            let share = speed / snapshot.scenery.speed;
             for corner in 0..3 {
                 marks.positions.push([x, y, z + lift]);
                 marks.codes.push([corner as f32, share]);
@@ -57,7 +57,7 @@ impl Marks {
     /// Arrows along the velocity: over the whole picture in 2D, on the slice at `z` in 3D.
     pub fn arrows(snapshot: &Snapshot, z: f32) -> Self {
         let mut marks = Marks::default();
-        let (stage, cells) = (&snapshot.stage, &snapshot.cells);
+        let (stage, cells) = (&snapshot.scenery, &snapshot.cells);
         let Some(velocity) = &cells.velocity else { return marks };
         let [nx, ny, nz] = cells.cells;
         let step = nx.max(ny).div_ceil(ARROWS).max(1);
@@ -69,7 +69,7 @@ impl Marks {
                 if cells.region[index] != region::LIQUID {
                     continue;
                 }
-                let [u, v] = [0, 1].map(|axis| whole(velocity[index][axis]));
+                let [u, v] = [0, 1].map(|axis| f32_from_half(velocity[index][axis]));
                 let speed = (u * u + v * v).sqrt() / stage.speed;
                 if speed < 0.01 {
                     continue;
@@ -87,7 +87,7 @@ impl Marks {
     /// point where it leads, and a square that is carried along by the field's gradient alone.
     pub fn pins(snapshot: &Snapshot, z: f32) -> Self {
         let mut marks = Marks::default();
-        let stage = &snapshot.stage;
+        let stage = &snapshot.scenery;
         let flat = stage.dimension == 2;
         let shown = |tile: &&TileView| flat || (tile.low[2]..tile.high[2]).contains(&((z / stage.dx) as i32));
         let tiles: Vec<_> = snapshot.tiles.iter().filter(shown).collect();
@@ -179,11 +179,11 @@ struct Pin {
 
 /// Places spread evenly over a tile, or over its cut at `z`.
 fn pins_of(tile: &TileView, snapshot: &Snapshot, z: f32) -> Vec<Pin> {
-    let dx = snapshot.stage.dx;
+    let dx = snapshot.scenery.dx;
     let [centre, half] = middle_and_half(tile, dx);
     let count = (2.0 * half / (PINS * dx)).round().clamp(Vec2::splat(2.0), Vec2::splat(MOST_PINS));
     let apart = 2.0 * half / count;
-    let depth = if snapshot.stage.dimension == 2 { 0.0 } else { z - tile.centre[2] };
+    let depth = if snapshot.scenery.dimension == 2 { 0.0 } else { z - tile.centre[2] };
     let mut pins = Vec::new();
     for j in 0..count.y as usize {
         for i in 0..count.x as usize {
@@ -215,5 +215,5 @@ fn middle_and_half(tile: &TileView, dx: f32) -> [Vec2; 2] {
 
 /// Marks of a 2D scene lie a little above its page.
 fn lift(snapshot: &Snapshot) -> f32 {
-    if snapshot.stage.dimension == 2 { 0.01 } else { 0.0 }
+    if snapshot.scenery.dimension == 2 { 0.01 } else { 0.0 }
 }

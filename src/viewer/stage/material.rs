@@ -62,8 +62,8 @@ pub struct Kind {
     pub steps: u32,
 }
 
-/// How many colours bubbles have.
-pub const TINTS: usize = 64;
+/// Bubbles in a row of the texture of their colours.
+pub const TINTS: usize = 256;
 
 /// The numbers that the shaders see; `stage.wgsl` explains them.
 #[derive(Clone, Copy, Debug, PartialEq, ShaderType)]
@@ -82,8 +82,6 @@ pub struct Look {
     pub layers: UVec4,
     /// A solid's own colour.
     pub colour: Vec4,
-    /// Bubble colours.
-    pub tints: [Vec4; TINTS],
 }
 
 impl Default for Look {
@@ -96,7 +94,6 @@ impl Default for Look {
             scales: Vec4::ONE,
             layers: UVec4::ZERO,
             colour: Vec4::ONE,
-            tints: [Vec4::ZERO; TINTS],
         }
     }
 }
@@ -127,6 +124,9 @@ pub struct StageMaterial {
     /// What cells are where there are tiles.
     #[texture(7, dimension = "3d", sample_type = "u_int")]
     pub roles: Handle<Image>,
+    /// Colours of the bubbles, row after row; the fourth number is 0 for air that should not be tinted.
+    #[texture(8, filterable = false)]
+    pub tints: Handle<Image>,
     /// What it is.
     pub kind: Kind,
 }

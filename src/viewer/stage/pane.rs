@@ -15,7 +15,7 @@ use super::material::{Kind, Look, MarkMaterial, Part, StageMaterial};
 use super::tank;
 use super::textures::{Textures, target};
 use super::tiles::Tiles;
-use crate::runner::{Snapshot, Stage};
+use crate::snapshot::{Scenery, Snapshot};
 use crate::viewer::theme;
 
 /// Axis that the cut plane is at right angles to; the shaders know it, too.
@@ -58,7 +58,7 @@ pub struct Pane {
     camera: Entity,
     layer: usize,
     textures: Textures,
-    stage: Option<Arc<Stage>>,
+    stage: Option<Arc<Scenery>>,
     things: Vec<Thing>,
     solids: Vec<(Entity, usize)>,
     marks: [(Entity, Handle<Mesh>, Handle<MarkMaterial>); 3],
@@ -146,9 +146,9 @@ impl Pane {
     /// Shows a snapshot.
     pub fn show(&mut self, snapshot: &Arc<Snapshot>, choices: &Choices, eye: &Eye, workshop: &mut Workshop) {
         self.steps = choices.steps;
-        let new_stage = !self.stage.as_ref().is_some_and(|stage| Arc::ptr_eq(stage, &snapshot.stage));
+        let new_stage = !self.stage.as_ref().is_some_and(|stage| Arc::ptr_eq(stage, &snapshot.scenery));
         if new_stage {
-            self.build(&snapshot.stage, workshop);
+            self.build(&snapshot.scenery, workshop);
         }
         let new_moment = new_stage || !self.snapshot.as_ref().is_some_and(|old| Arc::ptr_eq(old, snapshot));
         if new_moment {
@@ -166,7 +166,7 @@ impl Pane {
     }
 
     /// Builds what stands still.
-    fn build(&mut self, stage: &Arc<Stage>, workshop: &mut Workshop) {
+    fn build(&mut self, stage: &Arc<Scenery>, workshop: &mut Workshop) {
         for thing in self.things.drain(..) {
             workshop.commands.entity(thing.entity).despawn();
         }
@@ -250,7 +250,7 @@ impl Pane {
     /// Applies the choices to everything on the stage.
     fn dress(&mut self, snapshot: &Snapshot, choices: &Choices, workshop: &mut Workshop) {
         let look = look_of(snapshot, choices);
-        let size = Vec3::from(snapshot.stage.size);
+        let size = Vec3::from(snapshot.scenery.size);
         for thing in &self.things {
             let kind = Kind { part: thing.part, steps: self.steps };
             let own = self.textures.material(kind, Look { colour: thing.colour, ..look });
@@ -266,7 +266,7 @@ impl Pane {
             show_if(workshop, thing.entity, shown);
         }
         // Right between two layers of cells, the one behind is shown, whatever the rounding; the shader does the same.
-        let slice = choices.slice * size[CUT_AXIS] - 0.01 * snapshot.stage.dx;
+        let slice = choices.slice * size[CUT_AXIS] - 0.01 * snapshot.scenery.dx;
         if let Some((entity, mesh)) = &self.tiles {
             let on = choices.layers & theme::TILES != 0;
             let tiles = if on { Tiles::of(snapshot, slice) } else { Tiles::default() };
@@ -286,7 +286,7 @@ impl Pane {
             show_if(workshop, *entity, !marks.is_empty());
             if !marks.is_empty() {
                 let _ = workshop.meshes.insert(mesh.id(), marks.into_mesh());
-                let size = Vec4::new(0.28 * snapshot.stage.dx, 0.9, ink, 0.0);
+                let size = Vec4::new(0.28 * snapshot.scenery.dx, 0.9, ink, 0.0);
                 let _ = workshop.marks.insert(material.id(), MarkMaterial { size });
             }
         }

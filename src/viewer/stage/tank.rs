@@ -4,7 +4,7 @@ use bevy::asset::RenderAssetUsages;
 use bevy::mesh::{Indices, PrimitiveTopology};
 use bevy::prelude::*;
 
-use crate::runner::{Stage, Triangles};
+use crate::snapshot::{Scenery, Triangles};
 
 /// A mesh that lives on the graphics card alone.
 pub fn mesh_of(triangles: &Triangles) -> Mesh {
@@ -41,7 +41,7 @@ fn cuboid(triangles: &mut Triangles, low: Vec3, high: Vec3) {
 }
 
 /// The closed sides of the domain, but for the floor, which lies on the ground.
-pub fn tank_walls(stage: &Stage) -> Triangles {
+pub fn tank_walls(stage: &Scenery) -> Triangles {
     let mut walls = Triangles::default();
     let size = Vec3::from(stage.size);
     for axis in 0..3 {
@@ -64,7 +64,7 @@ pub fn tank_walls(stage: &Stage) -> Triangles {
 }
 
 /// Rods along the edges where two closed sides meet.
-pub fn tank_edges(stage: &Stage) -> Triangles {
+pub fn tank_edges(stage: &Scenery) -> Triangles {
     let mut edges = Triangles::default();
     let size = Vec3::from(stage.size);
     let half = 0.0028 * size.max_element();
@@ -88,7 +88,7 @@ pub fn tank_edges(stage: &Stage) -> Triangles {
 }
 
 /// A large square on which the tank stands.
-pub fn ground(stage: &Stage) -> Triangles {
+pub fn ground(stage: &Scenery) -> Triangles {
     let mut ground = Triangles::default();
     let size = Vec3::from(stage.size);
     let reach = 4.0 * size.max_element();
@@ -99,7 +99,7 @@ pub fn ground(stage: &Stage) -> Triangles {
 }
 
 /// The page of a 2D scene, some way beyond the domain.
-pub fn page(stage: &Stage) -> Triangles {
+pub fn page(stage: &Scenery) -> Triangles {
     let mut page = Triangles::default();
     let (size, more) = (Vec3::from(stage.size), 0.5);
     let corner = |x: f32, y: f32| Vec3::new(size.x * x, size.y * y, 0.0);
@@ -109,7 +109,7 @@ pub fn page(stage: &Stage) -> Triangles {
 }
 
 /// The domain's cross-section at right angles to an axis, at the origin of that axis.
-pub fn cross_section(stage: &Stage, axis: usize) -> Triangles {
+pub fn cross_section(stage: &Scenery, axis: usize) -> Triangles {
     let mut section = Triangles::default();
     let size = Vec3::from(stage.size);
     let (next, last) = ((axis + 1) % 3, (axis + 2) % 3);

@@ -7,8 +7,9 @@ use bevy::image::{ImageAddressMode, ImageFilterMode, ImageSampler, ImageSamplerD
 use bevy::prelude::*;
 use bevy::render::render_resource::{Extent3d, TextureDimension, TextureFormat, TextureUsages};
 
-use super::material::{Kind, Look, StageMaterial};
-use crate::runner::{Snapshot, SolidField};
+use super::material::{Kind, Look, StageMaterial, TINTS};
+use crate::snapshot::{Snapshot, SolidField};
+use crate::viewer::theme;
 
 /// The fields that materials look at.
 pub struct Textures {
@@ -18,6 +19,7 @@ pub struct Textures {
     scalars: Handle<Image>,
     solids: Handle<Image>,
     roles: Handle<Image>,
+    tints: Handle<Image>,
     has_roles: bool,
     /// What `solids` holds: it stays for as long as nothing moves.
     solid_field: Option<Arc<SolidField>>,
@@ -30,11 +32,12 @@ impl Textures {
             |bytes: usize, format: TextureFormat| images.add(volume([1; 3], vec![0; bytes], format));
         Textures {
             distance: add(2, TextureFormat::R16Float),
-            region: add(1, TextureFormat::R8Uint),
+            region: add(2, TextureFormat::R16Uint),
             velocity: add(8, TextureFormat::Rgba16Float),
             scalars: add(4, TextureFormat::Rg16Float),
             solids: add(2, TextureFormat::R16Float),
             roles: add(1, TextureFormat::R8Uint),
+            tints: images.add(tints(&[])),
             has_roles: false,
             solid_field: None,
         }
@@ -52,7 +55,7 @@ impl Textures {
             let _ = images.insert(handle.id(), volume(size, data, format));
         };
         put(&self.distance, cells.cells, bytes(&cells.distance), TextureFormat::R16Float);
-        put(&self.region, cells.cells, cells.region.clone(), TextureFormat::R8Uint);
+        put(&self.region, cells.cells, bytes(&cells.region), TextureFormat::R16Uint);
         if let Some(velocity) = &cells.velocity {
             put(&self.velocity, cells.cells, bytes(velocity), TextureFormat::Rgba16Float);
         }
@@ -71,11 +74,15 @@ impl Textures {
             put(&self.solids, field.corners, bytes(&field.distance), TextureFormat::R16Float);
             self.solid_field = Some(Arc::clone(field));
         }
+        let colours = snapshot.report.bubbles.iter().map(|bubble| {
+            theme::bubble_linear(bubble.id).extend(snapshot.is_trapped(bubble) as u8 as f32).to_array()
+        });
+        let _ = images.insert(self.tints.id(), tints(&colours.collect::<Vec<_>>()));
     }
 
     /// A material that looks at them.
     pub fn material(&self, kind: Kind, look: Look) -> StageMaterial {
-        let Textures { distance, region, velocity, scalars, solids, roles, .. } = self;
+        let Textures { distance, region, velocity, scalars, solids, roles, tints, .. } = self;
         StageMaterial {
             look,
             distance: distance.clone(),
@@ -84,6 +91,7 @@ impl Textures {
             scalars: scalars.clone(),
             solids: solids.clone(),
             roles: roles.clone(),
+            tints: tints.clone(),
             kind,
         }
     }
@@ -91,6 +99,16 @@ impl Textures {
 
 fn bytes<T: bytemuck::NoUninit>(values: &[T]) -> Vec<u8> {
     bytemuck::cast_slice(values).to_vec()
+}
+
+/// The colours of all bubbles, in rows of [`TINTS`].
+fn tints(colours: &[[f32; 4]]) -> Image {
+    let rows = colours.len().div_ceil(TINTS).max(1);
+    let mut data = bytes(colours);
+    data.resize(rows * TINTS * size_of::<[f32; 4]>(), 0);
+    let size = Extent3d { width: TINTS as u32, height: rows as u32, depth_or_array_layers: 1 };
+    let format = TextureFormat::Rgba32Float;
+    Image::new(size, TextureDimension::D2, data, format, RenderAssetUsages::RENDER_WORLD)
 }
 
 /// A texture that a camera draws into and panels show.
@@ -104,8 +122,8 @@ fn volume(size: [usize; 3], data: Vec<u8>, format: TextureFormat) -> Image {
     let [width, height, depth_or_array_layers] = size.map(|side| side as u32);
     let size = Extent3d { width, height, depth_or_array_layers };
     let mut image = Image::new(size, TextureDimension::D3, data, format, RenderAssetUsages::RENDER_WORLD);
-    let filter =
-        if format == TextureFormat::R8Uint { ImageFilterMode::Nearest } else { ImageFilterMode::Linear };
+    let is_number = matches!(format, TextureFormat::R8Uint | TextureFormat::R16Uint);
+    let filter = if is_number { ImageFilterMode::Nearest } else { ImageFilterMode::Linear };
     image.sampler = ImageSampler::Descriptor(ImageSamplerDescriptor {
         mag_filter: filter,
         min_filter: filter,

@@ -5,7 +5,7 @@ use bevy::mesh::PrimitiveTopology;
 use bevy::prelude::*;
 
 use super::CUT_AXIS;
-use crate::runner::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::viewer::theme;
 
 /// Above the page of a 2D scene, below its marks.
@@ -30,14 +30,14 @@ impl Tiles {
     /// The tiles of a snapshot; in 3D those that reach behind a slice at `z` metres.
     pub fn of(snapshot: &Snapshot, z: f32) -> Self {
         let mut tiles = Tiles::default();
-        let dx = snapshot.stage.dx;
+        let dx = snapshot.scenery.dx;
         for tile in &snapshot.tiles {
             let [low, high] = [tile.low, tile.high].map(|cell| Vec3::from(cell.map(|k| k as f32 * dx)));
             let colour = theme::bubble_linear(tile.id);
-            if snapshot.stage.dimension == 2 {
+            if snapshot.scenery.dimension == 2 {
                 tiles.face([low.with_z(LIFT), high.with_z(LIFT)], CUT_AXIS, colour, FRONT);
             } else if low[CUT_AXIS] < z {
-                tiles.cut_box(low, high, z, FADE * snapshot.stage.size[CUT_AXIS], colour);
+                tiles.cut_box(low, high, z, FADE * snapshot.scenery.size[CUT_AXIS], colour);
             }
         }
         tiles

@@ -8,7 +8,7 @@ use bevy::prelude::*;
 
 use super::{bubble, small_snapshot, tile};
 use crate::math::hash_unit;
-use crate::runner::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::viewer::entities::{Bubble, Crowd, Liquid, Registry, Tile};
 
 fn sync(world: &mut World, pane: usize, snapshot: &Arc<Snapshot>) {

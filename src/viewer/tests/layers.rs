@@ -5,20 +5,21 @@ use std::sync::atomic::AtomicBool;
 
 use bevy::mesh::{Mesh, VertexAttributeValues};
 
-use crate::runner::{Exhibit, Snapshot, Stage, Wanted, role};
+use crate::runner::Run;
 use crate::scene::{self, Overrides};
+use crate::snapshot::{Scenery, Snapshot, Wanted, role};
 use crate::viewer::stage::Marks;
 
 /// A scene with tiles after a few frames.
 fn tiled(name: &str, cells: usize, frames: usize) -> Snapshot {
     let overrides = Overrides { cells: Some(cells), ..Overrides::default() };
     let scene = scene::load(name, &overrides).expect("a built-in scene");
-    let stage = Arc::new(Stage::of(&scene));
-    let mut exhibit = Exhibit::new(&scene, stage, scene.params().clone(), 1).expect("a simulation");
+    let stage = Arc::new(Scenery::of(&scene));
+    let mut run = Run::new(&scene, stage, scene.params().clone(), 1).expect("a simulation");
     for _ in 0..frames {
-        assert!(exhibit.advance(&AtomicBool::new(false), &mut |_| ()).expect("a frame"));
+        assert!(run.advance(&AtomicBool::new(false), &mut |_| ()).expect("a frame"));
     }
-    exhibit.snapshot(Wanted { roles: true, ..Wanted::default() }, 1.0)
+    run.snapshot(Wanted { roles: true, ..Wanted::default() }, 1.0)
 }
 
 fn count(snapshot: &Snapshot, role: u8) -> usize {
@@ -65,9 +66,9 @@ fn pins_stand_in_every_tile_and_lead_where_its_field_does() {
     let mut snapshot = tiled("pool_tiles_2d", 128, 2);
     let tile = snapshot.tiles[0].clone();
     snapshot.tiles =
-        vec![crate::runner::TileView { velocity: [0.0; 3], gradient: [[0.0; 3]; 3], ..tile.clone() }];
+        vec![crate::snapshot::TileView { velocity: [0.0; 3], gradient: [[0.0; 3]; 3], ..tile.clone() }];
     let still = corners(&Marks::pins(&snapshot, 0.0).into_mesh());
-    let dx = snapshot.stage.dx;
+    let dx = snapshot.scenery.dx;
     for corner in &still {
         let inside = (0..2).all(|k| {
             let cells = tile.low[k] as f32 * dx..=tile.high[k] as f32 * dx;
@@ -75,7 +76,7 @@ fn pins_stand_in_every_tile_and_lead_where_its_field_does() {
         });
         assert!(inside, "{corner:?} in {tile:?}");
     }
-    snapshot.tiles[0].velocity = [snapshot.stage.speed, 0.0, 0.0];
+    snapshot.tiles[0].velocity = [snapshot.scenery.speed, 0.0, 0.0];
     let moving = corners(&Marks::pins(&snapshot, 0.0).into_mesh());
     assert!(moving.len() > still.len(), "points come with motion");
     let reach = |corners: &[[f32; 3]], k: usize| corners.iter().map(|corner| corner[k]).fold(0.0, f32::max);
@@ -89,7 +90,7 @@ fn pins_stand_in_every_tile_and_lead_where_its_field_does() {
 #[test]
 fn in_space_pins_stand_on_the_slice() {
     let snapshot = tiled("neutral_bubble", 48, 0);
-    let z = 0.5 * snapshot.stage.size[2];
+    let z = 0.5 * snapshot.scenery.size[2];
     let marks = corners(&Marks::pins(&snapshot, z).into_mesh());
     assert!(!marks.is_empty() && marks.iter().all(|corner| corner[2] == z));
     assert!(Marks::pins(&snapshot, 0.0).is_empty(), "no tile reaches the wall");

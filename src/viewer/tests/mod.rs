@@ -9,17 +9,18 @@ mod storm;
 
 use std::sync::Arc;
 
-use crate::runner::{Exhibit, Snapshot, Stage, TileView, Wanted};
+use crate::runner::Run;
 use crate::scene::{self, Overrides};
 use crate::sim::BubbleReport;
+use crate::snapshot::{Scenery, Snapshot, TileView, Wanted};
 
 /// The first moment of a small 2D scene.
 fn small_snapshot() -> Snapshot {
     let overrides = Overrides { cells: Some(32), ..Overrides::default() };
     let scene = scene::load("ball_in_circle_2d", &overrides).expect("a built-in scene");
-    let stage = Arc::new(Stage::of(&scene));
-    let mut exhibit = Exhibit::new(&scene, stage, scene.params().clone(), 1).expect("a simulation");
-    exhibit.snapshot(Wanted::default(), 1.0)
+    let stage = Arc::new(Scenery::of(&scene));
+    let mut run = Run::new(&scene, stage, scene.params().clone(), 1).expect("a simulation");
+    run.snapshot(Wanted::default(), 1.0)
 }
 
 /// A bubble of that number.

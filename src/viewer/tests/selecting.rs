@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use bevy::prelude::*;
 
-use crate::runner::{Exhibit, Snapshot, Stage, Wanted};
+use crate::runner::Run;
 use crate::scene::{self, Overrides};
 use crate::sim::Model;
+use crate::snapshot::{Scenery, Snapshot, Wanted};
 use crate::viewer::act::Pending;
 use crate::viewer::action::Action;
 use crate::viewer::app::SyncPlugin;
@@ -21,9 +22,9 @@ const ASPECT: f32 = 1.25;
 fn bubbly(name: &str, cells: usize) -> Snapshot {
     let scene = scene::load(name, &Overrides { cells: Some(cells), ..Overrides::default() });
     let scene = scene.expect("a built-in scene");
-    let stage = Arc::new(Stage::of(&scene));
-    let mut exhibit = Exhibit::new(&scene, stage, scene.params().clone(), 1).expect("a simulation");
-    exhibit.snapshot(Wanted::default(), 1.0)
+    let stage = Arc::new(Scenery::of(&scene));
+    let mut run = Run::new(&scene, stage, scene.params().clone(), 1).expect("a simulation");
+    run.snapshot(Wanted::default(), 1.0)
 }
 
 /// The trapped bubbles with their centres.
@@ -36,7 +37,7 @@ fn trapped(snapshot: &Snapshot) -> Vec<(u64, Vec3)> {
 #[test]
 fn a_click_on_a_bubble_finds_it_in_2d() {
     let snapshot = bubbly("rising_bubble_2d", 96);
-    let eye = Eye::framing(&snapshot.stage, ASPECT);
+    let eye = Eye::framing(&snapshot.scenery, ASPECT);
     let bubbles = trapped(&snapshot);
     assert!(!bubbles.is_empty());
     for (id, centre) in bubbles {
@@ -55,7 +56,7 @@ fn a_click_on_a_bubble_finds_it_in_3d() {
     let mut found = 0;
     for (id, centre) in &bubbles {
         // Straight through the pane nothing is bent, and the middle of the picture is the bubble's middle.
-        let eye = Eye { target: *centre, yaw: 0.0, pitch: 0.0, ..Eye::framing(&snapshot.stage, ASPECT) };
+        let eye = Eye { target: *centre, yaw: 0.0, pitch: 0.0, ..Eye::framing(&snapshot.scenery, ASPECT) };
         let middle = Vec2::splat(0.5);
         let seen = pick(&snapshot, &eye, middle, ASPECT, None).expect("a bubble");
         let front = bubbles.iter().find(|(of, _)| *of == seen).expect("it is trapped").1;
@@ -72,7 +73,7 @@ fn a_click_on_a_bubble_finds_it_in_3d() {
 #[test]
 fn water_shifts_what_is_seen_and_clicks_follow() {
     let snapshot = bubbly("rising_bubbles", 32);
-    let eye = Eye::framing(&snapshot.stage, ASPECT);
+    let eye = Eye::framing(&snapshot.scenery, ASPECT);
     // Seen at an angle through the pane, a bubble appears nearer than it is: its places on the picture surround
     // another middle than the one that a straight line would give.
     let hits: Vec<(u64, Vec2)> = (0..120 * 90)
@@ -97,7 +98,7 @@ fn a_click_selects_here_and_in_the_table() {
     let mut shown = Shown::new(Model::default());
     shown.take(Arc::clone(&snapshot));
     app.insert_resource(Panes(vec![shown]));
-    let eye = Eye::framing(&snapshot.stage, ASPECT);
+    let eye = Eye::framing(&snapshot.scenery, ASPECT);
     app.insert_resource(eye);
     let picture = Rect { min: Vec2::ZERO, max: Vec2::new(100.0 * ASPECT, 100.0) };
     app.insert_resource(Desk { pictures: vec![picture], ..Desk::default() });

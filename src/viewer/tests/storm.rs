@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::math::hash_unit;
-use crate::runner::{Adoption, Command, Pace, Phase, Snapshot, Wanted, Worker};
+use crate::runner::{Adoption, Command, Pace, Phase, Worker};
 use crate::scene::Overrides;
 use crate::sim::{Model, ParamKind, ParamValue, params_table};
+use crate::snapshot::{Snapshot, Wanted};
 
 const SCENES: [&str; 4] = ["dam_break_2d", "ball_in_circle_2d", "vortex_box_2d", "dam_break"];
 /// None of those: a picture of it was made after the storm.
@@ -93,7 +94,7 @@ fn ten_thousand_random_commands_end_in_a_running_simulation() {
         worker.send(Command::Play);
     }
     for worker in &workers {
-        let snapshot = after(worker, |s| s.stage.name == LAST_SCENE && s.report.frame >= 3);
+        let snapshot = after(worker, |s| s.scenery.name == LAST_SCENE && s.report.frame >= 3);
         assert!(snapshot.report.liquid.volume > 0.0);
         assert_eq!(*worker.phase(), Phase::Playing);
     }
@@ -127,7 +128,7 @@ fn a_scene_that_cannot_be_read_is_reported_and_the_picture_stays() {
     wait_for("a failure", || {
         matches!(&*worker.phase(), Phase::Failed(text) if text.contains("no_such")).then_some(())
     });
-    assert_eq!(worker.newest().expect("still there").stage.name, "dam_break_2d");
+    assert_eq!(worker.newest().expect("still there").scenery.name, "dam_break_2d");
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use glug::runner::{Exhibit, Stage, Wanted};
+use glug::runner::Run;
 use glug::scene::{Overrides, load};
+use glug::snapshot::{Scenery, Wanted};
 
 /// A run, as one sees it from above.
 pub struct Waves {
@@ -24,16 +25,16 @@ pub fn heights(scene: &str, cells: usize, frames: usize, model: &str, set: &[(&s
     let set = set.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let overrides = Overrides { cells: Some(cells), model: Some(model.to_owned()), set };
     let scene = load(scene, &overrides).unwrap_or_else(|error| panic!("{error}"));
-    let stage = Arc::new(Stage::of(&scene));
-    let mut exhibit = Exhibit::new(&scene, stage, scene.params().clone(), 1).expect("it starts");
+    let stage = Arc::new(Scenery::of(&scene));
+    let mut run = Run::new(&scene, stage, scene.params().clone(), 1).expect("it starts");
     let mut waves = Waves { heights: Vec::new(), particles: 0, volume: 0.0, tiles: 0 };
     for _ in 0..frames {
-        let done = exhibit.advance(&AtomicBool::new(false), &mut |_| ()).expect("the simulation goes on");
-        assert!(done && (exhibit.report().tiles.count > 0) == (model == "affine-tiles"));
-        waves.heights.push(exhibit.snapshot(Wanted::default(), 1.0).column_heights());
-        waves.particles = exhibit.report().particles;
-        waves.tiles = exhibit.report().tiles.count;
-        waves.volume += exhibit.report().liquid.volume / frames as f64;
+        let done = run.advance(&AtomicBool::new(false), &mut |_| ()).expect("the simulation goes on");
+        assert!(done && (run.report().tiles.count > 0) == (model == "affine-tiles"));
+        waves.heights.push(run.snapshot(Wanted::default(), 1.0).column_heights());
+        waves.particles = run.report().particles;
+        waves.tiles = run.report().tiles.count;
+        waves.volume += run.report().liquid.volume / frames as f64;
     }
     waves
 }

@@ -17,8 +17,6 @@ struct Look {
     layers: vec4<u32>,
     // A solid's own colour.
     colour: vec4<f32>,
-    // Colours of the bubbles; the fourth number is 0 for air that should not be tinted.
-    tints: array<vec4<f32>, 64>,
 }
 
 @group(#{MATERIAL_BIND_GROUP}) @binding(0) var<uniform> look: Look;
@@ -29,6 +27,8 @@ struct Look {
 @group(#{MATERIAL_BIND_GROUP}) @binding(5) var scalar_texture: texture_3d<f32>;
 @group(#{MATERIAL_BIND_GROUP}) @binding(6) var solid_texture: texture_3d<f32>;
 @group(#{MATERIAL_BIND_GROUP}) @binding(7) var role_texture: texture_3d<u32>;
+// Colours of the bubbles, row after row; the fourth number is 0 for air that should not be tinted.
+@group(#{MATERIAL_BIND_GROUP}) @binding(8) var tint_texture: texture_2d<f32>;
 
 const LAYER_TINTS: u32 = 1u;
 const LAYER_OUTLINES: u32 = 2u;
@@ -42,6 +42,8 @@ const REGION_AIR: u32 = 0u;
 const REGION_LIQUID: u32 = 1u;
 const REGION_SOLID: u32 = 2u;
 const FIRST_BUBBLE: u32 = 3u;
+// Bubbles in a row of the texture of their colours.
+const TINTS: i32 = 256;
 
 const ROLE_TILE: u32 = 1u;
 const ROLE_SURFACE: u32 = 2u;
@@ -114,7 +116,8 @@ fn role(x: vec3<f32>) -> u32 {
 }
 
 fn tint(number: u32) -> vec4<f32> {
-    return look.tints[(number - FIRST_BUBBLE) % 64u];
+    let place = i32(number - FIRST_BUBBLE);
+    return textureLoad(tint_texture, vec2<i32>(place % TINTS, place / TINTS), 0);
 }
 
 // Whether the cut has taken a place away.

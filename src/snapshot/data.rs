@@ -2,21 +2,35 @@
 
 use std::sync::Arc;
 
+use crate::bubbles::BubbleIndex;
 use crate::sim::{BubbleReport, FrameReport, Params};
 
-use super::half::whole;
-use super::stage::{SolidPose, Stage};
+use super::half::f32_from_half;
+use super::scenery::{Scenery, SolidPose};
 
 /// The regions a cell can belong to; bubbles come behind them.
 pub mod region {
+    use crate::bubbles::BubbleIndex;
+
     /// Air that belongs to no bubble.
-    pub const AIR: u8 = 0;
+    pub const AIR: u16 = 0;
     /// Liquid.
-    pub const LIQUID: u8 = 1;
+    pub const LIQUID: u16 = 1;
     /// Inside a wall.
-    pub const SOLID: u8 = 2;
-    /// The first bubble of the report; the next ones follow. Bubbles past the last number share it.
-    pub const FIRST_BUBBLE: u8 = 3;
+    pub const SOLID: u16 = 2;
+    /// The first bubble of the report; the next ones follow.
+    pub const FIRST_BUBBLE: u16 = 3;
+
+    /// The number that marks a bubble's cells. Beyond the 65 533rd bubble there is none: such a bubble is drawn as plain
+    /// air, and never as another one.
+    pub fn of_bubble(bubble: BubbleIndex) -> Option<u16> {
+        u16::try_from(FIRST_BUBBLE as usize + bubble.get()).ok()
+    }
+
+    /// The bubble whose cells carry a number.
+    pub fn bubble(number: u16) -> Option<BubbleIndex> {
+        number.checked_sub(FIRST_BUBBLE).map(|place| BubbleIndex::new(place as usize))
+    }
 }
 
 /// Which costly parts of a snapshot someone wants to see.
@@ -40,7 +54,7 @@ pub struct CellFields {
     /// Signed distance to the liquid's surface in cells, negative inside, cut off some cells away.
     pub distance: Vec<u16>,
     /// Region of each cell, see [`region`].
-    pub region: Vec<u8>,
+    pub region: Vec<u16>,
     /// Velocity at cell centres, m/s, and how much of it is known, 0 or 1.
     pub velocity: Option<Vec<[u16; 4]>>,
     /// Pressure in Pa and divergence in 1/s.
@@ -63,8 +77,8 @@ pub struct Triangles {
 /// Air that fills more than this share of the domain is the room, not a bubble.
 const ROOM_SHARE: f64 = 0.3;
 
-/// A particle: place in metres and speed in m/s.
-pub type Mote = [f32; 4];
+/// One of the liquid's particles: place in metres and speed in m/s.
+pub type SampleParticle = [f32; 4];
 
 /// A tile: cells deep in the liquid that move as one, `u(x) = velocity + gradient (x − centre)`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,7 +101,7 @@ pub struct TileView {
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The scene.
-    pub stage: Arc<Stage>,
+    pub scenery: Arc<Scenery>,
     /// Counts loads and resets: snapshots of different runs have different numbers.
     pub run: u64,
     /// Statistics of the frame; its bubbles are those of `cells`.
@@ -101,7 +115,7 @@ pub struct Snapshot {
     /// Fields on the grid.
     pub cells: CellFields,
     /// Particles, thinned out when there are many.
-    pub motes: Option<Vec<Mote>>,
+    pub particles: Option<Vec<SampleParticle>>,
     /// Tiles; none where the model has none.
     pub tiles: Vec<TileView>,
     /// Where each solid of the stage is now.
@@ -124,11 +138,30 @@ pub struct SolidField {
 }
 
 impl Snapshot {
+    /// A moment of which nothing is seen yet.
+    pub fn new(scenery: Arc<Scenery>, run: u64, report: FrameReport, params: Params) -> Self {
+        Snapshot {
+            scenery,
+            run,
+            start_volume: report.liquid.volume,
+            report,
+            params,
+            surface: Triangles::default(),
+            cells: CellFields::default(),
+            particles: None,
+            tiles: Vec::new(),
+            poses: Vec::new(),
+            solids: Arc::default(),
+            pace: 0.0,
+            seconds: 0.0,
+        }
+    }
+
     /// Whether air is a bubble to people: it cannot leave, it is no flaw of the surface that is being closed, and it is
     /// not most of the room.
     pub fn is_trapped(&self, bubble: &BubbleReport) -> bool {
         let room: f64 =
-            self.stage.size[..self.stage.dimension].iter().map(|length| f64::from(*length)).product();
+            self.scenery.size[..self.scenery.dimension].iter().map(|length| f64::from(*length)).product();
         !bubble.open && !bubble.void && bubble.volume < ROOM_SHARE * room
     }
 
@@ -145,32 +178,27 @@ impl Snapshot {
         for (row, distances) in self.cells.distance.chunks_exact(nx.max(1)).enumerate() {
             let first = row / ny * nx;
             for (height, distance) in heights[first..first + nx].iter_mut().zip(distances) {
-                *height += (0.5 - whole(*distance)).clamp(0.0, 1.0);
+                *height += (0.5 - f32_from_half(*distance)).clamp(0.0, 1.0);
             }
         }
         heights
     }
 
     /// The number that marks a bubble's cells.
-    pub fn region_of(&self, id: u64) -> Option<u8> {
-        let index = self.report.bubbles.iter().position(|bubble| bubble.id == id)?;
-        Some(bubble_region(index))
+    pub fn region_of(&self, id: u64) -> Option<u16> {
+        let place = self.report.bubbles.iter().position(|bubble| bubble.id == id)?;
+        region::of_bubble(BubbleIndex::new(place))
     }
 
-    /// The bubble whose cells carry a number.
-    pub fn bubble_of(&self, number: u8) -> Option<u64> {
-        let index = number.checked_sub(region::FIRST_BUBBLE)?;
-        self.report.bubbles.get(index as usize).map(|bubble| bubble.id)
-    }
-
-    /// The region of the cell at a place in metres.
-    pub fn region_at(&self, place: [f32; 3]) -> Option<u8> {
-        self.cell_at(place).map(|index| self.cells.region[index])
+    /// The bubble that has the cell at a place in metres.
+    pub fn bubble_at(&self, place: [f32; 3]) -> Option<&BubbleReport> {
+        let bubble = region::bubble(self.cells.region[self.cell_at(place)?])?;
+        self.report.bubbles.get(bubble.get())
     }
 
     /// The cell that holds a place in metres.
     pub fn cell_at(&self, place: [f32; 3]) -> Option<usize> {
-        let (cells, dx) = (self.cells.cells, self.stage.dx);
+        let (cells, dx) = (self.cells.cells, self.scenery.dx);
         let mut index = 0;
         for axis in (0..3).rev() {
             let at = if cells[axis] == 1 { 0.0 } else { (place[axis] / dx).floor() };
@@ -181,9 +209,4 @@ impl Snapshot {
         }
         Some(index)
     }
-}
-
-/// The number that marks the cells of the bubble at a place in the report.
-pub fn bubble_region(index: usize) -> u8 {
-    (region::FIRST_BUBBLE as usize + index).min(u8::MAX as usize) as u8
 }

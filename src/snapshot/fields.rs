@@ -2,20 +2,21 @@
 
 use rayon::prelude::*;
 
+use crate::bubbles::BubbleList;
 use crate::geometry::Label;
 use crate::grid::{Blocks, Field, SIDE, block_cells};
 use crate::liquid::Particles;
 use crate::math::unflatten;
 use crate::sim::Simulation;
 
-use super::half::half;
+use super::data::{CellFields, SampleParticle, TileView, Wanted, region};
+use super::half::half_from_f32;
 use super::roles::roles;
-use super::snapshot::{CellFields, Mote, TileView, Wanted, bubble_region, region};
 
 /// Distances are continued this many cells away from the surface: what a ray may leap at once.
 const REACH: f32 = 10.0;
 /// Particles a snapshot holds at most.
-const MOST_MOTES: usize = 60_000;
+const MOST_SAMPLES: usize = 60_000;
 
 /// The fields that are always there, and those that are wanted.
 pub fn cell_fields<const D: usize>(
@@ -37,10 +38,10 @@ pub fn cell_fields<const D: usize>(
         dense.gather([0; 4], |slot, local| {
             let known = state.surface.block(slot)[local] < 1.4 * dx;
             std::array::from_fn(|axis| match axis {
-                3 => half(known as u8 as f32),
+                3 => half_from_f32(known as u8 as f32),
                 axis if axis < D && known => {
                     let [low, high] = faces(&state.velocity[axis], slot, local, axis);
-                    half(0.5 * (low + high))
+                    half_from_f32(0.5 * (low + high))
                 }
                 _ => 0,
             })
@@ -53,7 +54,7 @@ pub fn cell_fields<const D: usize>(
                 return [0; 2];
             }
             // Water a kilometre deep still fits into half precision when counted in hundreds of pascals.
-            let pressure = half(state.projection.q.block(slot)[local] as f32 * pascal / 100.0);
+            let pressure = half_from_f32(state.projection.q.block(slot)[local] as f32 * pascal / 100.0);
             if state.projection.label.block(slot)[local] != Label::Liquid {
                 return [pressure, 0];
             }
@@ -64,34 +65,20 @@ pub fn cell_fields<const D: usize>(
                     a1 * u1 - a0 * u0
                 })
                 .sum();
-            [pressure, half(outflow / dx)]
+            [pressure, half_from_f32(outflow / dx)]
         })
     });
-    let distance = distance.iter().map(|&value| half(value)).collect();
+    let distance = distance.iter().map(|&value| half_from_f32(value)).collect();
     let roles = wanted.roles.then(|| roles(simulation, &dense)).flatten();
     CellFields { cells: dense.cells, distance, region, velocity, scalars, roles }
 }
 
 /// What every cell belongs to; bubbles are numbered as the report lists them.
-fn regions<const D: usize>(simulation: &Simulation<D>, dense: &Dense<'_, D>) -> Vec<u8> {
+fn regions<const D: usize>(simulation: &Simulation<D>, dense: &Dense<'_, D>) -> Vec<u16> {
     let (state, blocks) = (simulation.state(), simulation.blocks());
     let regions = &state.air.regions;
-    let mut listed = 0;
-    let number: Vec<u8> = state
-        .air
-        .tracker
-        .records()
-        .iter()
-        .map(|record| match record.phase {
-            Label::Air => {
-                listed += 1;
-                bubble_region(listed - 1)
-            }
-            Label::Liquid => region::LIQUID,
-            Label::Solid => region::SOLID,
-        })
-        .collect();
-    let of = |region: u32| number.get(region as usize).copied();
+    let bubbles = BubbleList::new(state.air.tracker.records());
+    let of = |region: u32| bubbles.of_region(region).and_then(region::of_bubble);
     let far = |cell: [i32; D]| {
         let index = blocks.table_index(blocks.grid().block_of(cell))?;
         regions.far_region(index).and_then(of)
@@ -246,10 +233,10 @@ pub fn tiles<const D: usize>(simulation: &Simulation<D>) -> Vec<TileView> {
 }
 
 /// Particles in metres with their speeds; every so many when there are too many to show.
-pub fn motes<const D: usize>(simulation: &Simulation<D>) -> Vec<Mote> {
+pub fn sample_particles<const D: usize>(simulation: &Simulation<D>) -> Vec<SampleParticle> {
     let dx = simulation.blocks().grid().dx as f32;
     let (positions, velocities) = (simulation.particle_positions(), simulation.particle_velocities());
-    let step = positions.len().div_ceil(MOST_MOTES).max(1);
+    let step = positions.len().div_ceil(MOST_SAMPLES).max(1);
     let alive = positions.iter().zip(velocities).step_by(step).filter(|(x, _)| Particles::is_alive(x));
     alive
         .map(|(x, v)| {

@@ -2,7 +2,7 @@
 
 /// Rounds to the nearest half-precision number; too large becomes infinite, too small zero.
 #[inline]
-pub fn half(value: f32) -> u16 {
+pub fn half_from_f32(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = ((bits >> 16) & 0x8000) as u16;
     let magnitude = bits & 0x7fff_ffff;
@@ -21,7 +21,7 @@ pub fn half(value: f32) -> u16 {
 
 /// The number that a half-precision pattern stands for.
 #[inline]
-pub fn whole(half: u16) -> f32 {
+pub fn f32_from_half(half: u16) -> f32 {
     let sign = (half as u32 & 0x8000) << 16;
     let (exponent, mantissa) = (half as u32 >> 10 & 31, half as u32 & 0x3ff);
     match exponent {
@@ -38,13 +38,13 @@ mod tests {
     #[test]
     fn every_half_survives_the_way_there_and_back() {
         for pattern in 0..=u16::MAX {
-            let value = whole(pattern);
+            let value = f32_from_half(pattern);
             if !value.is_nan() {
-                assert_eq!(half(value), pattern, "{value}");
+                assert_eq!(half_from_f32(value), pattern, "{value}");
             }
         }
-        assert!(whole(half(f32::NAN)).is_nan());
-        assert_eq!(whole(half(1e9)), f32::INFINITY);
-        assert_eq!(whole(half(1.0 + 1.0 / 4096.0)), 1.0, "ties and below go down");
+        assert!(f32_from_half(half_from_f32(f32::NAN)).is_nan());
+        assert_eq!(f32_from_half(half_from_f32(1e9)), f32::INFINITY);
+        assert_eq!(f32_from_half(half_from_f32(1.0 + 1.0 / 4096.0)), 1.0, "ties and below go down");
     }
 }

@@ -19,7 +19,7 @@ const FACE: f32 = 0.6;
 const BEHIND: f32 = 0.3;
 
 /// Signed distance to the liquid's surface at cell centres, metres, negative inside.
-pub fn shown_surface<const D: usize>(simulation: &Simulation<D>) -> Field<f32> {
+pub fn surface_up_to_walls<const D: usize>(simulation: &Simulation<D>) -> Field<f32> {
     let (state, blocks) = (simulation.state(), simulation.blocks());
     let dx = blocks.grid().dx as f32;
     let mut shown = state.surface.clone();

@@ -8,8 +8,8 @@ use crate::math::{Real, Vector};
 use crate::scene::{AnyScene, Scene};
 use crate::sim::Setup;
 
-use super::half::half;
-use super::snapshot::{SolidField, Triangles};
+use super::data::{SolidField, Triangles};
+use super::half::half_from_f32;
 
 /// Cells along the longest side of the grid that a solid is meshed on.
 const SOLID_CELLS: Real = 96.0;
@@ -18,7 +18,7 @@ const SOLID_REACH: Real = 24.0;
 
 /// A scene without its simulation.
 #[derive(Clone, Debug, Default)]
-pub struct Stage {
+pub struct Scenery {
     /// The built-in name, or the file's name without its ending.
     pub name: String,
     /// A few words.
@@ -38,14 +38,14 @@ pub struct Stage {
     /// Which sides are open: low and high per axis.
     pub open: [[bool; 2]; 3],
     /// Obstacles and containers.
-    pub solids: Vec<StageSolid>,
+    pub solids: Vec<ScenerySolid>,
     /// What falling through the domain would give, m/s: the scale that speeds are shown on.
     pub speed: f32,
 }
 
 /// A solid at its rest pose.
 #[derive(Clone, Debug, Default)]
-pub struct StageSolid {
+pub struct ScenerySolid {
     /// How panels call it.
     pub name: String,
     /// Whether it is seen through: it says so, or liquid is inside it.
@@ -69,25 +69,25 @@ fn padded<const D: usize>(values: impl Fn(usize) -> f64) -> [f32; 3] {
     std::array::from_fn(|axis| if axis < D { values(axis) as f32 } else { 0.0 })
 }
 
-impl Stage {
-    /// The stage of a scene of either dimension.
+impl Scenery {
+    /// The scenery of a scene of either dimension.
     pub fn of(scene: &AnyScene) -> Self {
         match scene {
-            AnyScene::TwoD(scene) => Stage::of_scene(scene),
-            AnyScene::ThreeD(scene) => Stage::of_scene(scene),
+            AnyScene::TwoD(scene) => Scenery::of_scene(scene),
+            AnyScene::ThreeD(scene) => Scenery::of_scene(scene),
         }
     }
 
     fn of_scene<const D: usize>(scene: &Scene<D>) -> Self {
         let setup = &scene.setup;
-        let solids = setup.solids.iter().map(|solid| StageSolid {
+        let solids = setup.solids.iter().map(|solid| ScenerySolid {
             name: solid.name.clone(),
             glass: is_container(setup, solid),
             surface: if D == 3 { solid_surface(setup, solid) } else { Triangles::default() },
         });
         let first = setup.liquids.iter().map(|body| body.flow.velocity.norm()).fold(0.0, Real::max);
         let fall = (2.0 * setup.params.gravity * setup.size[1]).sqrt();
-        Stage {
+        Scenery {
             name: scene.name.clone(),
             title: scene.title.clone(),
             dimension: D,
@@ -228,7 +228,7 @@ fn solid_surface<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> Triangle
 /// made again and again.
 pub fn solid_field<const D: usize>(setup: &Setup<D>, time: Real) -> SolidField {
     if setup.solids.is_empty() {
-        return SolidField { corners: [1; 3], distance: vec![half(SOLID_REACH as f32)] };
+        return SolidField { corners: [1; 3], distance: vec![half_from_f32(SOLID_REACH as f32)] };
     }
     let moving = setup.solids.iter().any(Solid::is_moving);
     let corners: [usize; 3] = std::array::from_fn(|axis| match D {
@@ -253,7 +253,7 @@ pub fn solid_field<const D: usize>(setup: &Setup<D>, time: Real) -> SolidField {
                     place[axis] as Real / (corners[axis] - 1).max(1) as Real * setup.size[axis]
                 });
                 let nearest = solids.iter().map(|solid| solid.distance(&x)).fold(Real::MAX, Real::min);
-                half((nearest / dx).clamp(-reach, reach) as f32)
+                half_from_f32((nearest / dx).clamp(-reach, reach) as f32)
             })
         })
         .collect();

@@ -1,0 +1,82 @@
+//! A simulation that can be looked at: steps on one side, snapshots on the other.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use crate::scene::AnyScene;
+use crate::sim::{FrameReport, Params};
+use crate::snapshot::{Scenery, Snapshot, Wanted};
+
+use super::solver::{Solver, SolverError, start_solver};
+
+/// A run of a scene: its simulation, and what it takes to show it.
+pub struct Run {
+    scenery: Arc<Scenery>,
+    number: u64,
+    solver: Box<dyn Solver>,
+    report: FrameReport,
+    start_volume: f64,
+}
+
+impl Run {
+    /// Starts a scene's simulation with the given parameters; `number` tells its snapshots from those of other runs.
+    pub fn new(
+        scene: &AnyScene,
+        scenery: Arc<Scenery>,
+        params: Params,
+        number: u64,
+    ) -> Result<Self, SolverError> {
+        let mut solver = start_solver(scene, params)?;
+        let report = solver.survey();
+        let start_volume = report.liquid.volume;
+        Ok(Run { scenery, number, solver, report, start_volume })
+    }
+
+    /// A copy at this moment, to go its own way.
+    pub fn branch(&self) -> Self {
+        let (scenery, solver) = (Arc::clone(&self.scenery), self.solver.branch());
+        Run { scenery, solver, report: self.report.clone(), ..*self }
+    }
+
+    /// Goes forward by one frame of the scene; false when `stop` was raised before its end.
+    pub fn advance(
+        &mut self,
+        stop: &AtomicBool,
+        between: &mut dyn FnMut(&mut Params),
+    ) -> Result<bool, SolverError> {
+        let report = self.solver.advance_frame(1.0 / self.scenery.fps, stop, between)?;
+        Ok(report.map(|report| self.report = report).is_some())
+    }
+
+    /// The last frame's statistics.
+    pub fn report(&self) -> &FrameReport {
+        &self.report
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The scene.
+    pub fn scenery(&self) -> &Arc<Scenery> {
+        &self.scenery
+    }
+
+    /// The parameters in use.
+    pub fn params_mut(&mut self) -> &mut Params {
+        self.solver.params_mut()
+    }
+
+    /// This moment, with the costly parts that are wanted.
+    pub fn snapshot(&mut self, wanted: Wanted, pace: f64) -> Snapshot {
+        let start = Instant::now();
+        let (scenery, params) = (Arc::clone(&self.scenery), self.solver.params().clone());
+        let mut snapshot = Snapshot::new(scenery, self.number, self.report.clone(), params);
+        (snapshot.start_volume, snapshot.pace) = (self.start_volume, pace);
+        self.solver.show(wanted, &mut snapshot);
+        snapshot.seconds = start.elapsed().as_secs_f64();
+        snapshot
+    }
+}
