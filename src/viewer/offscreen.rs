@@ -98,7 +98,7 @@ impl Studio {
             roles: on(super::theme::TILE_LAYERS),
         };
         let mut studio = Studio { app, screen, size: shoot.size, runs, pool, wanted };
-        studio.exhibit();
+        studio.show();
         studio.warm_up()?;
         Ok(studio)
     }
@@ -111,7 +111,7 @@ impl Studio {
                 return Ok(false);
             }
         }
-        self.exhibit();
+        self.show();
         Ok(true)
     }
 
@@ -132,7 +132,7 @@ impl Studio {
     }
 
     /// Puts the simulations' newest moments on the stage.
-    fn exhibit(&mut self) {
+    fn show(&mut self) {
         let wanted = self.wanted;
         let runs = &mut self.runs;
         let snapshots = self

@@ -38,7 +38,7 @@ named! { SolverKind {
 
 impl SolverKind {
     /// Its models, the default one first.
-    pub fn models(self) -> impl Iterator<Item = Model> {
+    pub fn models(self) -> impl Iterator<Item = Model> + Clone {
         Model::ALL.into_iter().filter(move |model| model.solver() == self)
     }
 }

@@ -31,7 +31,9 @@ pub fn parameters_ui(
         for group in rare.chunk_by(|a, b| a.group == b.group) {
             ui.add_space(4.0);
             ui.weak(group[0].group.title());
-            group.iter().for_each(|info| parameter_ui(ui, info, params, actions));
+            for &info in group {
+                parameter_ui(ui, info, params, actions);
+            }
         }
     }
 }
