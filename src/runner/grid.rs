@@ -36,7 +36,12 @@ impl<const D: usize> GridSolver<D> {
     pub fn new(setup: &Setup<D>, params: Params) -> Result<Self, SolverError> {
         let setup = Setup { params, ..setup.clone() };
         let simulation = Simulation::new(&setup)?;
-        Ok(GridSolver { setup, simulation, solids: None })
+        Ok(GridSolver::of(setup, simulation))
+    }
+
+    /// Goes on with a simulation of that setup.
+    pub fn of(setup: Setup<D>, simulation: Simulation<D>) -> Self {
+        GridSolver { setup, simulation, solids: None }
     }
 
     /// The linear system of the last projection; `None` before the first.

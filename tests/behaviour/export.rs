@@ -138,9 +138,18 @@ fn statistics_are_one_object_per_line() {
     for (line, frame) in fs::read_to_string(&path).expect("there").lines().zip(1..) {
         let value: serde_json::Value = serde_json::from_str(line).expect("an object");
         assert_eq!(value["frame"], frame);
-        for key in
-            ["time", "substeps", "model", "cells_xyz", "dx", "seconds", "particles", "cells", "unknowns"]
-        {
+        for key in [
+            "time",
+            "substeps",
+            "solver",
+            "model",
+            "cells_xyz",
+            "dx",
+            "seconds",
+            "particles",
+            "cells",
+            "unknowns",
+        ] {
             assert!(!value[key].is_null(), "{key} is there");
         }
     }
