@@ -27,10 +27,14 @@ impl Run {
         params: Params,
         number: u64,
     ) -> Result<Self, SolverError> {
-        let mut solver = start_solver(scene, params)?;
+        Ok(Run::of(start_solver(scene, params)?, scenery, number))
+    }
+
+    /// Goes on with a simulation as it is.
+    pub fn of(mut solver: Box<dyn Solver>, scenery: Arc<Scenery>, number: u64) -> Self {
         let report = solver.survey();
         let start_volume = report.liquid.volume;
-        Ok(Run { scenery, number, solver, report, start_volume })
+        Run { scenery, number, solver, report, start_volume }
     }
 
     /// A copy at this moment, to go its own way.

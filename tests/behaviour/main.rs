@@ -11,6 +11,7 @@ mod phases;
 mod pressure;
 mod regions;
 mod rooms;
+mod runner;
 mod scene;
 mod sim;
 mod snapshot;
