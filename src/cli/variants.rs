@@ -10,7 +10,7 @@ use super::seam;
 use super::table::{Table, grouped};
 use super::{Failure, thread_count};
 use crate::runner::{Frame, Outcome, Runner, Solver, SolverError, Watch};
-use crate::sim::{Bubbles, FrameReport, Model, Params, Stage, set_param};
+use crate::sim::{Bubbles, FrameReport, Model, Params, Preconditioner, Stage, set_param};
 
 /// A way to solve for the pressure: what the table calls it, and what it changes.
 type Variant = (&'static str, &'static [(&'static str, &'static str)]);
@@ -176,8 +176,10 @@ pub fn variants(scene: &str, arguments: &BenchArguments, stop: &Arc<AtomicBool>)
 }
 
 /// Whether a way is a reference that takes long.
-fn is_slow((_, changes): &Variant) -> bool {
-    changes.iter().any(|(parameter, _)| *parameter == "preconditioner")
+fn is_slow(variant: &Variant) -> bool {
+    let mut own = Params::default();
+    apply(variant, &Params::default(), &mut own);
+    own.preconditioner != Preconditioner::default()
 }
 
 /// How a scene without air that has mass treats its air. Tiles must do the same as single cells: the shared pressure of a
@@ -212,7 +214,7 @@ fn substep(
     stop: &AtomicBool,
 ) -> Result<Option<FrameReport>, SolverError> {
     change(solver.params_mut());
-    if solver.params().preconditioner == crate::sim::Preconditioner::Multigrid {
+    if solver.params().preconditioner == Preconditioner::Multigrid {
         for _ in 0..2 {
             solver.advance_frame(seconds, stop, &mut |_| ())?;
         }

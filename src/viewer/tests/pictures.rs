@@ -62,7 +62,7 @@ fn shoot(scene: &str, cells: usize, frames: usize, desk: Desk) -> Option<Picture
 #[test]
 fn pictures_look_like_the_stored_ones() {
     let dark = Desk { dark: true, ..Desk::default() };
-    let layers = Desk { layers: theme::PRESSURE | theme::ARROWS | 128, ..Desk::default() };
+    let layers = Desk { layers: theme::PRESSURE | theme::ARROWS | theme::GRID, ..Desk::default() };
     let cut = Desk { layers: theme::CUT | theme::PARTICLES, ..Desk::default() };
     let cases = [
         ("flat", "ball_in_circle_2d", 64, 18, Desk::default()),
