@@ -97,9 +97,7 @@ fn steer(action: &Action, session: &mut Session, panes: &mut Panes, desk: &mut D
 }
 
 fn next_model(model: Model) -> Model {
-    let mut models = model.solver().models().cycle();
-    models.find(|one| *one == model);
-    models.next().unwrap_or(model)
+    model.solver().models().cycle().skip_while(|one| *one != model).nth(1).unwrap_or(model)
 }
 
 /// The next model, in the pane that is not compared with, or in both turned round.

@@ -149,7 +149,12 @@ fn scenes_are_listed_and_checked() {
     assert!(listed.contains("dam_break") && listed.contains("3D") && listed.contains("2D"), "{listed}");
     let done = glug(&["check", "dam_break"], folder.path());
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
-    assert!(text(&done.stdout).contains("domain"));
+    let told = text(&done.stdout);
+    let solver: Vec<_> = told.lines().filter(|line| line.starts_with("solver")).collect();
+    assert!(
+        told.contains("domain") && matches!(solver[..], [line] if line.trim_end().ends_with("grid")),
+        "{told}"
+    );
 }
 
 #[test]
