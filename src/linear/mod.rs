@@ -10,11 +10,12 @@
 //! * `hierarchy` and what it stands on (`level`, `transfer`, `coarsen`, `split`, `coarsest`, `cycle`): the
 //!   preconditioner, an f32 V-cycle over aggregates of 2^D cells that never join cells without a link between them, nor
 //!   (`material`) cells of different materials.
+//! * `reference`: other preconditioners and explicit matrices, to compare with.
 //! * `layout`, `stencil`, `kernels`: cells of a block sorted by colour, so that a red-black sweep is plain SIMD.
 //!
 //! All sums are taken per block and then in block order: results have the same bits for any number of threads.
 
-mod assemble;
+mod bodies;
 mod closed;
 mod coarsen;
 mod coarsest;
@@ -22,16 +23,15 @@ mod composite;
 mod cycle;
 mod explicit;
 mod hierarchy;
-mod incomplete;
 mod kernels;
 mod layout;
 mod level;
 mod material;
 mod operator;
-mod palindrome;
 mod parallel;
 mod params;
 mod plain;
+mod reference;
 mod solver;
 mod source;
 mod space;
@@ -41,8 +41,8 @@ mod system;
 mod topology;
 mod transfer;
 
-pub use assemble::{Assembled, assemble};
-pub use composite::{Bodies, Body, BodyPatch, Moments, Response, assemble_with_bodies};
+pub use bodies::{Bodies, Body, BodyPatch, Moments, Response};
 pub use params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
+pub use reference::{Assembled, assemble, assemble_with_bodies};
 pub use solver::Solver;
 pub use system::{Materials, SharedLink, SharedNodes, System};

@@ -2,14 +2,12 @@
 
 use crate::grid::Field;
 
-use super::assemble::assemble;
 use super::closed::{Means, Remove};
 use super::hierarchy::Hierarchy;
-use super::incomplete::IncompleteCholesky;
 use super::kernels::Size;
 use super::operator::{Vectors, scatter};
-use super::palindrome::Palindrome;
 use super::params::{PreconditionerKind, SolveInfo};
+use super::reference::{IncompleteCholesky, Palindrome, assemble};
 use super::space::Space;
 use super::system::System;
 

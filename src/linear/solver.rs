@@ -5,12 +5,13 @@ use std::time::Instant;
 
 use crate::grid::Field;
 
-use super::assemble::assemble;
+use super::bodies::Bodies;
 use super::closed::Remove;
-use super::composite::{Bodies, Composite, minimal_residuals};
+use super::composite::Composite;
 use super::kernels::Size;
 use super::params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
 use super::plain::Plain;
+use super::reference::{assemble, minimal_residuals};
 use super::space::Space;
 use super::system::System;
 

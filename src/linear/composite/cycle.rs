@@ -2,10 +2,10 @@
 
 use crate::grid::Blocks;
 
+use super::super::bodies::{Bodies, Body};
 use super::super::hierarchy::Hierarchy;
 use super::super::params::SolveInfo;
 use super::super::system::System;
-use super::body::{Bodies, Body};
 use super::coarser::coarsen;
 use super::components::{Components, Labels, closed_nodes};
 use super::fill::{self, fill};

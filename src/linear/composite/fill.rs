@@ -10,7 +10,7 @@ use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, Field, across, block_cells};
 use crate::math::{Side, flatten};
 
-use super::body::{Bodies, Body};
+use super::super::bodies::{Bodies, Body};
 use super::components::Components;
 use super::net::{Colours, Net};
 use super::pattern::{Beyond, Draft, End, Pattern, Traits, colour_of};

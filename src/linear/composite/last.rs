@@ -2,7 +2,7 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
-use super::body::Body;
+use super::super::bodies::Body;
 use super::components::Components;
 use super::net::{Colours, Net};
 use super::surfaces::Surfaces;

@@ -3,18 +3,14 @@
 //! `A = L + Σ_b J_bᵀ K_b J_b`: the network `L` of a [`super::System`] between the cells outside of bodies, and for each
 //! body the response `K_b` of its few degrees of freedom to the pressures around it. Cells inside bodies are no unknowns.
 //!
-//! * [`Body`], [`BodyPatch`], [`Response`]: what a solve is told about bodies.
 //! * `net`, `pattern`, `visit`, `ties`: a network stored without gaps. Between tiles there are sheets of cells: blocks of
 //!   their own shape, most of them alike. `frame`, `rows`, `sight`: blocks are kept in rows that lie as their nodes do, and
 //!   swept as they are without bodies. `gather`: those that rows do not suit, node by node.
 //! * `finest`, `join`, `coarser`: networks of the levels; `surfaces`, `shape`: where bodies touch them, and how they ask the nodes there.
 //! * `fill`: the level from which on the cells inside bodies are nodes like others.
-//! * `saddle`: the indefinite form, where the bodies' velocities are unknowns too: a reference.
 //! * `cycle`: the preconditioner, down to a level that `last` solves exactly.
 //! * `space`: the vectors of a solve.
 
-mod assemble;
-mod body;
 mod coarser;
 mod components;
 mod cycle;
@@ -27,7 +23,6 @@ mod last;
 mod net;
 mod pattern;
 mod rows;
-mod saddle;
 mod shape;
 mod sight;
 mod space;
@@ -36,7 +31,4 @@ mod surfaces;
 mod ties;
 mod visit;
 
-pub use assemble::assemble_with_bodies;
-pub use body::{Bodies, Body, BodyPatch, Moments, Response};
-pub(super) use saddle::minimal_residuals;
 pub(super) use space::Composite;

@@ -4,13 +4,13 @@ use rayon::prelude::*;
 
 use crate::grid::{Field, for_each_block};
 
+use super::super::bodies::Bodies;
 use super::super::closed::Remove;
 use super::super::kernels::{self, Size};
 use super::super::params::{PreconditionerKind, SolveInfo};
 use super::super::space::Space;
 use super::super::stencil::grow;
 use super::super::system::System;
-use super::body::Bodies;
 use super::components::{Labels, MIXED};
 use super::cycle::Levels;
 use super::gather::{self, Factor, Workspace};

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::grid::masks;
 use crate::math::{group_starts, sort_by_group, unflatten};
 
-use super::super::body::{Bodies, Body};
+use super::super::super::bodies::{Bodies, Body};
 use super::super::net::Net;
 use super::super::pattern::{Pattern, colour_of};
 use super::super::shape::{Shape, Weights};

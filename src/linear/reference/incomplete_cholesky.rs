@@ -2,15 +2,16 @@
 
 use sprs::CsMat;
 
-use super::assemble::Assembled;
-use super::explicit::paired_index;
-use super::layout::{Node, Place};
-use super::level::Level;
 use crate::grid::block_cells;
+
+use super::super::explicit::paired_index;
+use super::super::layout::{Node, Place};
+use super::super::level::Level;
+use super::assemble::Assembled;
 
 /// `L` with `A ≈ L Lᵀ`, on the entries that `A` has.
 #[derive(Clone, Debug, Default)]
-pub(super) struct IncompleteCholesky {
+pub(in super::super) struct IncompleteCholesky {
     start: Vec<usize>,
     column: Vec<u32>,
     /// Off-diagonal entries of `L`.

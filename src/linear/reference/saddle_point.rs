@@ -7,12 +7,12 @@
 //! ```
 //!
 //! The preconditioner is the diagonal of `L` beside `M`. Velocities are kept as affine fields, and what acts on them as
-//! forces, so that `M⁻¹` is the bodies' [`Response`](super::Response); a force that only a change of volume would feel
+//! forces, so that `M⁻¹` is the bodies' [`Response`](super::super::Response); a force that only a change of volume would feel
 //! drops out there. `M` times `M⁻¹f` is `f` but for such a force, so that `M` itself is never needed.
 
-use super::super::assemble::Assembled;
+use super::super::bodies::{Bodies, Face, Moments};
 use super::super::params::SolverParams;
-use super::body::{Bodies, Face, Moments};
+use super::assemble::Assembled;
 
 /// What [`minimal_residuals`] found.
 pub(in super::super) struct Found {

@@ -8,13 +8,14 @@
 
 use sprs::CsMat;
 
-use super::assemble::Assembled;
-use super::explicit::cell_value_mut;
-use super::hierarchy::Hierarchy;
-use super::layout::{Node, Place};
-use super::level::Level;
-use super::system::{SharedNodes, System};
 use crate::grid::{Field, block_cells};
+
+use super::super::explicit::cell_value_mut;
+use super::super::hierarchy::Hierarchy;
+use super::super::layout::{Node, Place};
+use super::super::level::Level;
+use super::super::system::{SharedNodes, System};
+use super::assemble::Assembled;
 
 /// Pairs of passes on each side of the V-cycle.
 const PAIRS: usize = 10;
@@ -25,7 +26,7 @@ const DAMPING: f64 = 2.0 / 3.0;
 
 /// The reference preconditioner for shared nodes.
 #[derive(Clone, Debug)]
-pub(super) struct Palindrome<const D: usize> {
+pub(in super::super) struct Palindrome<const D: usize> {
     matrix: CsMat<f64>,
     diagonal: Vec<f64>,
     /// Where each row's cell is stored.
