@@ -5,6 +5,7 @@
 
 use multiversion::multiversion;
 
+use super::krylov::ResidualNorm;
 use super::layout::{Row, half_rows, join_row, plane_rows, row_of_cover, split_row};
 use super::topology::Topology;
 
@@ -380,18 +381,9 @@ pub(super) fn energy<const D: usize>(
     sums.iter().sum()
 }
 
-/// What a step left behind in one colour of a block.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Size {
-    /// Sum of squares of the residual.
-    pub square: f64,
-    /// Its largest magnitude.
-    pub max: f64,
-}
-
-/// Measures values.
+/// The size of some values.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn measure(values: &[f64]) -> Size {
+pub(super) fn measure(values: &[f64]) -> ResidualNorm {
     let (mut squares, mut max) = ([0.0; 8], [0.0f64; 8]);
     let (rows, rest) = values.as_chunks::<8>();
     for row in rows {
@@ -401,9 +393,9 @@ pub(super) fn measure(values: &[f64]) -> Size {
             max[lane] = if size > max[lane] { size } else { max[lane] };
         }
     }
-    Size {
-        square: squares.iter().sum::<f64>() + rest.iter().map(|value| value * value).sum::<f64>(),
-        max: max.iter().copied().chain(rest.iter().map(|value| value.abs())).fold(0.0, f64::max),
+    ResidualNorm {
+        sum_sq: squares.iter().sum::<f64>() + rest.iter().map(|value| value * value).sum::<f64>(),
+        max_abs: max.iter().copied().chain(rest.iter().map(|value| value.abs())).fold(0.0, f64::max),
     }
 }
 
@@ -419,7 +411,7 @@ pub(super) fn step<T: Copy + Into<f64>, const D: usize>(
     around: &Around<'_, T, D>,
     coefficients: &ExactCoefficients<'_>,
     colour: usize,
-) -> Size {
+) -> ResidualNorm {
     let rows = const { half_rows(D) };
     around.check();
     let diagonal = coefficients.diagonal;
@@ -439,12 +431,12 @@ pub(super) fn step<T: Copy + Into<f64>, const D: usize>(
             }
         }
     });
-    Size { square: squares.iter().sum(), max: max.iter().copied().fold(0.0, f64::max) }
+    ResidualNorm { sum_sq: squares.iter().sum(), max_abs: max.iter().copied().fold(0.0, f64::max) }
 }
 
 /// Sorts a block of natural order by colour, and measures it.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn load<const D: usize>(out: &mut [Row<f64>], natural: &[Row<f64>]) -> Size {
+pub(super) fn load<const D: usize>(out: &mut [Row<f64>], natural: &[Row<f64>]) -> ResidualNorm {
     let rows = const { half_rows(D) };
     assert!(out.len() == 2 * rows && natural.len() == 2 * rows);
     let (mut squares, mut max) = ([0.0; 8], [0.0f64; 8]);
@@ -459,7 +451,7 @@ pub(super) fn load<const D: usize>(out: &mut [Row<f64>], natural: &[Row<f64>]) -
             }
         }
     }
-    Size { square: squares.iter().sum(), max: max.iter().copied().fold(0.0, f64::max) }
+    ResidualNorm { sum_sq: squares.iter().sum(), max_abs: max.iter().copied().fold(0.0, f64::max) }
 }
 
 /// Puts a block back into natural order.
@@ -485,7 +477,7 @@ pub(super) fn round(rounded: &mut [Row<f32>], r: &[Row<f64>], scale: f64) {
 
 /// `x = α p` over rows.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn set(x: &mut [Row<f64>], alpha: f64, p: &[Row<f32>]) {
+pub(super) fn set_axpy(x: &mut [Row<f64>], alpha: f64, p: &[Row<f32>]) {
     for (x, p) in x.iter_mut().zip(p) {
         for lane in 0..8 {
             x[lane] = alpha * f64::from(p[lane]);
@@ -495,7 +487,7 @@ pub(super) fn set(x: &mut [Row<f64>], alpha: f64, p: &[Row<f32>]) {
 
 /// `x += α p` over rows.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn advance(x: &mut [Row<f64>], alpha: f64, p: &[Row<f32>]) {
+pub(super) fn axpy(x: &mut [Row<f64>], alpha: f64, p: &[Row<f32>]) {
     for (x, p) in x.iter_mut().zip(p) {
         for lane in 0..8 {
             x[lane] += alpha * f64::from(p[lane]);
@@ -505,7 +497,7 @@ pub(super) fn advance(x: &mut [Row<f64>], alpha: f64, p: &[Row<f32>]) {
 
 /// `p = z + β p` over rows.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn redirect(p: &mut [Row<f32>], z: &[Row<f32>], beta: f32) {
+pub(super) fn xpby(p: &mut [Row<f32>], z: &[Row<f32>], beta: f32) {
     for (p, z) in p.iter_mut().zip(z) {
         for lane in 0..8 {
             p[lane] = z[lane] + beta * p[lane];

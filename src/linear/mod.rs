@@ -4,8 +4,9 @@
 //! neighbouring cells, a link `c` between a cell and a shared node (a node that touches many cells), and a ground `d`
 //! that ties a cell to zero. In goes a [`System`] with a right-hand side, out come `x` and a [`SolveInfo`].
 //!
-//! * [`Solver`]: conjugate gradients in f64, matrix-free; holds all scratch memory.
-//! * `space`: what these ask of a system; `plain` is a system of blocks of cells.
+//! * [`Solver`]: solves a [`System`] matrix-free; holds all scratch memory.
+//! * `krylov`: conjugate gradients in f64 with their stopping rule, for any [`Operator`] and [`Preconditioner`].
+//! * `space`: between the fields of a system and the vectors of its solve; `plain` is a system of blocks of cells.
 //! * `composite`: a system in which bodies of many cells move as a whole.
 //! * `hierarchy` and what it stands on (`level`, `transfer`, `coarsen`, `split`, `coarsest`, `cycle`): the
 //!   preconditioner, an f32 V-cycle over aggregates of 2^D cells that never join cells without a link between them, nor
@@ -24,6 +25,7 @@ mod cycle;
 mod explicit;
 mod hierarchy;
 mod kernels;
+mod krylov;
 mod layout;
 mod level;
 mod material;
@@ -42,6 +44,7 @@ mod topology;
 mod transfer;
 
 pub use bodies::{Bodies, Body, BodyPatch, Moments, Response};
+pub use krylov::{CgInfo, Jacobi, Operator, Preconditioner, ResidualNorm, StoppingRule, conjugate_gradients};
 pub use params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
 pub use reference::{Assembled, assemble, assemble_with_bodies};
 pub use solver::Solver;

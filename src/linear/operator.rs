@@ -7,7 +7,8 @@
 use crate::grid::{Field, Slots, for_each_block};
 
 use super::explicit::paired_index;
-use super::kernels::{self, Around, Size};
+use super::kernels::{self, Around};
+use super::krylov::ResidualNorm;
 use super::layout::{Row, half_rows};
 use super::level::Level;
 use super::parallel::{Cut, each_block};
@@ -28,7 +29,7 @@ pub(super) struct Vectors {
     /// `x` is zero, whatever the memory says.
     x_is_zero: bool,
     partial: Vec<f64>,
-    sizes: Vec<Size>,
+    sizes: Vec<ResidualNorm>,
 }
 
 impl Vectors {
@@ -50,7 +51,7 @@ impl Vectors {
         self.shared_p.resize(shared, 0.0);
         grow(&mut self.partial, level.topology.len());
         self.sizes.clear();
-        self.sizes.resize(level.topology.len(), Size::default());
+        self.sizes.resize(level.topology.len(), ResidualNorm::default());
     }
 
     /// Sets `x` to zero, in memory only when it is needed.
@@ -81,7 +82,7 @@ impl Vectors {
         live: &Slots,
         shared: &[f64],
         level: &Level<D>,
-    ) -> Size {
+    ) -> ResidualNorm {
         gather::<D>(field, live, &mut self.r, &mut self.sizes);
         self.shared_r.copy_from_slice(shared);
         level.explicit.clear_unlinked(&mut self.shared_r);
@@ -89,7 +90,7 @@ impl Vectors {
     }
 
     /// Measures `r`.
-    pub fn measure_r<const D: usize>(&mut self) -> Size {
+    pub fn measure_r<const D: usize>(&mut self) -> ResidualNorm {
         let (r, rows) = (&self.r, 2 * half_rows(D));
         each_block::<D, _>((Cut(&mut self.sizes, 1),), |block, (size,)| {
             size[0] = kernels::measure(r[block * rows..(block + 1) * rows].as_flattened());
@@ -98,9 +99,9 @@ impl Vectors {
     }
 
     /// `x += α p`, leaving `r` behind.
-    pub fn advance_x(&mut self, alpha: f64) {
+    pub fn axpy_x(&mut self, alpha: f64) {
         self.settle_x();
-        kernels::advance(&mut self.x, alpha, &self.p);
+        kernels::axpy(&mut self.x, alpha, &self.p);
         for (x, &p) in self.shared_x.iter_mut().zip(&self.shared_p) {
             *x += alpha * f64::from(p);
         }
@@ -164,7 +165,7 @@ impl Vectors {
     }
 
     /// `x += α p`, `r −= α A p`; the level's `b` becomes the new `r`, scaled and rounded. Measures `r`.
-    pub fn step<const D: usize>(&mut self, level: &mut Level<D>, alpha: f64, scale: f64) -> Size {
+    pub fn step<const D: usize>(&mut self, level: &mut Level<D>, alpha: f64, scale: f64) -> ResidualNorm {
         let flat = self.p.as_flattened();
         for (cell, node, link) in level.explicit.contact_links() {
             let (at, link) = (paired_index::<D>(cell), f64::from(link));
@@ -188,9 +189,9 @@ impl Vectors {
             size[0] = step_block::<f32, D>(block, r, b, alpha, scale, p, topology, stencil);
             let p = &p[block * rows..(block + 1) * rows];
             if was_zero {
-                kernels::set(x, alpha, p);
+                kernels::set_axpy(x, alpha, p);
             } else {
-                kernels::advance(x, alpha, p);
+                kernels::axpy(x, alpha, p);
             }
         });
         self.round_shared(level, scale);
@@ -198,7 +199,7 @@ impl Vectors {
     }
 
     /// `r −= A x`, for an `r` that holds the right-hand side; otherwise as [`Self::step`].
-    pub fn subtract_product<const D: usize>(&mut self, level: &mut Level<D>, scale: f64) -> Size {
+    pub fn subtract_product<const D: usize>(&mut self, level: &mut Level<D>, scale: f64) -> ResidualNorm {
         self.settle_x();
         for (cell, node, link) in level.explicit.contact_links() {
             let (at, link) = (paired_index::<D>(cell), f64::from(link));
@@ -234,16 +235,10 @@ impl Vectors {
     }
 
     /// The size of `r` from those of its parts.
-    fn measure(&self) -> Size {
-        let mut size = Size::default();
-        for part in &self.sizes[1..] {
-            size.square += part.square;
-            size.max = size.max.max(part.max);
-        }
-        for r in &self.shared_r {
-            size.square += r * r;
-            size.max = size.max.max(r.abs());
-        }
+    fn measure(&self) -> ResidualNorm {
+        let mut size = ResidualNorm::default();
+        self.sizes[1..].iter().for_each(|&part| size.include_all(part));
+        self.shared_r.iter().for_each(|&r| size.include(r));
         size
     }
 
@@ -267,7 +262,7 @@ impl Vectors {
     }
 
     /// `p = z + β p` for the level's `x` as `z`; `β = 0` forgets `p`, whatever it holds.
-    pub fn redirect<const D: usize>(&mut self, level: &Level<D>, beta: f64) {
+    pub fn update_direction<const D: usize>(&mut self, level: &Level<D>, beta: f64) {
         let half = half_rows(D);
         each_block::<D, _>((Cut(&mut self.p, 2 * half),), |block, (p,)| {
             for (colour, p) in p.chunks_exact_mut(half).enumerate() {
@@ -275,7 +270,7 @@ impl Vectors {
                 if beta == 0.0 {
                     p.copy_from_slice(z);
                 } else {
-                    kernels::redirect(p, z, beta as f32);
+                    kernels::xpby(p, z, beta as f32);
                 }
             }
         });
@@ -296,9 +291,9 @@ fn step_block<T: Copy + Into<f64>, const D: usize>(
     p: &[Row<T>],
     topology: &super::topology::Topology<D>,
     stencil: &super::stencil::Stencil,
-) -> Size {
+) -> ResidualNorm {
     let half = half_rows(D);
-    let mut sum = Size::default();
+    let mut sum = ResidualNorm::default();
     for (colour, (r, b)) in r.chunks_exact_mut(half).zip(b.chunks_exact_mut(half)).enumerate() {
         let start = (2 * block + colour) * half;
         let size = kernels::step(
@@ -311,14 +306,18 @@ fn step_block<T: Copy + Into<f64>, const D: usize>(
             &stencil.exact_of::<D>(block, colour),
             colour,
         );
-        sum.square += size.square;
-        sum.max = sum.max.max(size.max);
+        sum.include_all(size);
     }
     sum
 }
 
 /// Copies the live blocks of a field into the solver's order.
-fn gather<const D: usize>(field: &Field<f64>, live: &Slots, out: &mut [Row<f64>], sizes: &mut [Size]) {
+fn gather<const D: usize>(
+    field: &Field<f64>,
+    live: &Slots,
+    out: &mut [Row<f64>],
+    sizes: &mut [ResidualNorm],
+) {
     each_block::<D, _>((Cut(out, 2 * half_rows(D)), Cut(sizes, 1)), |block, (out, size)| {
         size[0] = kernels::load::<D>(out, field.block(live.as_slice()[block - 1] as usize).as_chunks().0);
     });

@@ -1,9 +1,12 @@
 //! What a solve is asked for and what it reports.
 
+use super::krylov::CgInfo;
+
 /// How the residual is turned into a search direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PreconditionerKind {
     /// One V-cycle over aggregates: the fast one.
+    #[default]
     Multigrid,
     /// Division by the diagonal: a reference.
     Jacobi,
@@ -108,6 +111,13 @@ impl Default for SolveInfo {
 }
 
 impl SolveInfo {
+    /// Takes over what conjugate gradients report.
+    pub(super) fn set_iterations(&mut self, info: CgInfo) {
+        let CgInfo { iterations, relative_residual, converged, outcome, fallback } = info;
+        (self.iterations, self.relative_residual) = (iterations, relative_residual);
+        (self.converged, self.outcome, self.fallback) = (converged, outcome, fallback);
+    }
+
     /// Nodes per level, finest first.
     pub fn nodes_per_level(&self) -> &[usize] {
         &self.levels[..self.level_count]

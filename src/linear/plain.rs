@@ -4,11 +4,11 @@ use crate::grid::Field;
 
 use super::closed::{Means, Remove};
 use super::hierarchy::Hierarchy;
-use super::kernels::Size;
+use super::krylov::{KrylovSpace, Precondition, ResidualNorm};
 use super::operator::{Vectors, scatter};
-use super::params::{PreconditionerKind, SolveInfo};
+use super::params::{PreconditionerKind, SolveInfo, SolverParams};
 use super::reference::{IncompleteCholesky, Palindrome, assemble};
-use super::space::Space;
+use super::space::PressureSpace;
 use super::system::System;
 
 /// A system as a hierarchy of blocks.
@@ -19,13 +19,18 @@ pub(super) struct Plain<const D: usize> {
     means: Means,
     incomplete: IncompleteCholesky,
     palindrome: Palindrome<D>,
+    /// See [`KrylovSpace::set_scale`].
+    scale: f64,
+    kind: PreconditionerKind,
+    sweeps: usize,
 }
 
 impl<const D: usize> Plain<D> {
-    /// Reads a system, and prepares one of the preconditioners.
-    pub fn build(&mut self, system: &System<'_, D>, kind: PreconditionerKind) {
+    /// Reads a system, and prepares the preconditioner.
+    pub fn build(&mut self, system: &System<'_, D>, params: &SolverParams) {
+        (self.kind, self.sweeps, self.scale) = (params.preconditioner, params.sweeps, 1.0);
         self.hierarchy.build(system);
-        match kind {
+        match self.kind {
             PreconditionerKind::Multigrid
             | PreconditionerKind::Jacobi
             | PreconditionerKind::MinimalResiduals => {}
@@ -50,8 +55,56 @@ impl<const D: usize> Plain<D> {
     }
 }
 
-impl<const D: usize> Space<D> for Plain<D> {
-    fn load_r(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared: &[f64]) -> Size {
+impl<const D: usize> KrylovSpace for Plain<D> {
+    fn set_scale(&mut self, scale: f64) {
+        self.scale = scale;
+    }
+
+    fn clear_x(&mut self) {
+        self.vectors.clear_x();
+    }
+
+    fn round_residual(&mut self) {
+        self.vectors.round_residual(self.hierarchy.finest_mut(), self.scale);
+    }
+
+    fn subtract_product(&mut self) -> ResidualNorm {
+        self.vectors.subtract_product(self.hierarchy.finest_mut(), self.scale)
+    }
+
+    fn precondition(&mut self, with: Precondition) -> f64 {
+        let (kind, sweeps) = match with {
+            Precondition::Primary => (self.kind, self.sweeps.max(1)),
+            Precondition::Jacobi => (PreconditionerKind::Jacobi, 0),
+        };
+        match kind {
+            PreconditionerKind::Multigrid => self.hierarchy.cycle(sweeps),
+            PreconditionerKind::Jacobi | PreconditionerKind::MinimalResiduals => {
+                self.hierarchy.finest_mut().divide_by_diagonal();
+            }
+            PreconditionerKind::IncompleteCholesky => self.incomplete.apply(self.hierarchy.finest_mut()),
+            PreconditionerKind::BubblePalindrome => {
+                self.palindrome.apply(self.hierarchy.finest_mut(), sweeps);
+            }
+        }
+        self.vectors.alignment(self.hierarchy.finest()) / self.scale
+    }
+
+    fn update_direction(&mut self, beta: f64) {
+        self.vectors.update_direction(self.hierarchy.finest(), beta);
+    }
+
+    fn energy(&mut self) -> f64 {
+        self.vectors.energy(self.hierarchy.finest())
+    }
+
+    fn step(&mut self, alpha: f64) -> ResidualNorm {
+        self.vectors.step(self.hierarchy.finest_mut(), alpha, self.scale)
+    }
+}
+
+impl<const D: usize> PressureSpace<D> for Plain<D> {
+    fn load_r(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared: &[f64]) -> ResidualNorm {
         self.vectors.load_r(rhs, system.live, shared, self.hierarchy.finest())
     }
 
@@ -63,7 +116,7 @@ impl<const D: usize> Space<D> for Plain<D> {
         }
     }
 
-    fn measure_r(&mut self) -> Size {
+    fn measure_r(&mut self) -> ResidualNorm {
         self.vectors.measure_r::<D>()
     }
 
@@ -72,52 +125,14 @@ impl<const D: usize> Space<D> for Plain<D> {
         self.vectors.clear_outside(self.hierarchy.finest());
     }
 
-    fn clear_x(&mut self) {
-        self.vectors.clear_x();
-    }
-
     fn store_x(&mut self, system: &System<'_, D>, x: &mut Field<f64>, shared: &mut [f64]) {
         self.vectors.settle_x();
         scatter::<D>(&self.vectors.x, system.blocks.slots(), self.hierarchy.block_of(), x);
         shared.copy_from_slice(&self.vectors.shared_x);
     }
 
-    fn round_residual(&mut self, scale: f64) {
-        self.vectors.round_residual(self.hierarchy.finest_mut(), scale);
-    }
-
-    fn subtract_product(&mut self, scale: f64) -> Size {
-        self.vectors.subtract_product(self.hierarchy.finest_mut(), scale)
-    }
-
-    fn precondition(&mut self, kind: PreconditionerKind, sweeps: usize) -> f64 {
-        match kind {
-            PreconditionerKind::Multigrid => self.hierarchy.cycle(sweeps.max(1)),
-            PreconditionerKind::Jacobi | PreconditionerKind::MinimalResiduals => {
-                self.hierarchy.finest_mut().divide_by_diagonal();
-            }
-            PreconditionerKind::IncompleteCholesky => self.incomplete.apply(self.hierarchy.finest_mut()),
-            PreconditionerKind::BubblePalindrome => {
-                self.palindrome.apply(self.hierarchy.finest_mut(), sweeps.max(1));
-            }
-        }
-        self.vectors.alignment(self.hierarchy.finest())
-    }
-
-    fn redirect(&mut self, beta: f64) {
-        self.vectors.redirect(self.hierarchy.finest(), beta);
-    }
-
-    fn energy(&mut self) -> f64 {
-        self.vectors.energy(self.hierarchy.finest())
-    }
-
-    fn step(&mut self, alpha: f64, scale: f64) -> Size {
-        self.vectors.step(self.hierarchy.finest_mut(), alpha, scale)
-    }
-
-    fn take_direction(&mut self) {
-        self.vectors.advance_x(1.0);
+    fn add_direction(&mut self) {
+        self.vectors.axpy_x(1.0);
     }
 
     fn remove(&mut self, what: Remove, system: &System<'_, D>, components: usize) {

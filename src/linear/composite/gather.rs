@@ -4,7 +4,7 @@
 
 use multiversion::multiversion;
 
-use super::super::kernels::Size;
+use super::super::krylov::ResidualNorm;
 use super::pattern::{DIRECTIONS, Half, ParentsOf};
 
 /// What the nodes of a block are linked to. The first place always holds zero.
@@ -286,7 +286,7 @@ pub(super) fn add_from_parents(x: &mut [f32], inverse: &[f32], above: &[f32], pa
 
 /// `x += α p`, unless `α = 0`; then `p = z + β p`, and `β = 0` forgets `p`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn go_and_turn(x: &mut [f64], alpha: f64, p: &mut [f32], z: &[f32], beta: f32) {
+pub(super) fn axpy_then_xpby(x: &mut [f64], alpha: f64, p: &mut [f32], z: &[f32], beta: f32) {
     if alpha != 0.0 && beta != 0.0 {
         for ((x, p), z) in x.iter_mut().zip(p).zip(z) {
             *x += alpha * f64::from(*p);
@@ -295,7 +295,7 @@ pub(super) fn go_and_turn(x: &mut [f64], alpha: f64, p: &mut [f32], z: &[f32], b
         return;
     }
     if alpha != 0.0 {
-        go(x, alpha, p);
+        axpy(x, alpha, p);
     }
     if beta == 0.0 {
         p.copy_from_slice(z);
@@ -306,7 +306,7 @@ pub(super) fn go_and_turn(x: &mut [f64], alpha: f64, p: &mut [f32], z: &[f32], b
 
 /// `x += α p`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn go(x: &mut [f64], alpha: f64, p: &[f32]) {
+pub(super) fn axpy(x: &mut [f64], alpha: f64, p: &[f32]) {
     for (x, &p) in x.iter_mut().zip(p) {
         *x += alpha * f64::from(p);
     }
@@ -352,7 +352,13 @@ pub(super) fn sum(a: &[f64]) -> f64 {
 
 /// `r −= α q`, and `b` becomes `r`, scaled and rounded. Measures `r`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn descend(r: &mut [f64], b: &mut [f32], q: &[f64], alpha: f64, scale: f64) -> Size {
+pub(super) fn update_residual(
+    r: &mut [f64],
+    b: &mut [f32],
+    q: &[f64],
+    alpha: f64,
+    scale: f64,
+) -> ResidualNorm {
     let (mut squares, mut largest) = ([0.0f64; LANES], [0.0f64; LANES]);
     // Blocks start and end with whole rows.
     let (r, b, q) = (r.as_chunks_mut::<LANES>().0, b.as_chunks_mut::<LANES>().0, q.as_chunks::<LANES>().0);
@@ -365,5 +371,5 @@ pub(super) fn descend(r: &mut [f64], b: &mut [f32], q: &[f64], alpha: f64, scale
             largest[lane] = if value.abs() > largest[lane] { value.abs() } else { largest[lane] };
         }
     }
-    Size { square: squares.iter().sum(), max: largest.into_iter().fold(0.0, f64::max) }
+    ResidualNorm { sum_sq: squares.iter().sum(), max_abs: largest.into_iter().fold(0.0, f64::max) }
 }

@@ -9,7 +9,7 @@
 //! * `finest`, `join`, `coarser`: networks of the levels; `surfaces`, `shape`: where bodies touch them, and how they ask the nodes there.
 //! * `fill`: the level from which on the cells inside bodies are nodes like others.
 //! * `cycle`: the preconditioner, down to a level that `last` solves exactly.
-//! * `space`: the vectors of a solve.
+//! * `space`: the vectors of a solve; `space::fields`: between these and the fields of a system.
 
 mod coarser;
 mod components;

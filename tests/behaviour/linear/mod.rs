@@ -3,6 +3,7 @@
 mod domain;
 mod exact;
 mod hard;
+mod krylov;
 mod large;
 mod materials;
 mod scenery;

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::grid::masks;
 
-use super::super::super::bodies::{Body, BodyPatch, Moments};
+use super::super::bodies::{Body, BodyPatch, Moments};
 use super::net::Net;
 use super::rows::rows;
 use super::shape::{Lane, Pressure, Shape};
