@@ -62,7 +62,7 @@ impl Response {
         (square > 0.0).then_some(response)
     }
 
-    /// That of the same body, so many times denser.
+    /// The response of a body `density` times as dense.
     pub fn with_density(&self, density: f64) -> Response {
         let mut response = *self;
         response.gram.iter_mut().flatten().flatten().for_each(|value| *value /= density);

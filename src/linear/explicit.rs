@@ -334,7 +334,7 @@ pub(super) fn cell_value<const D: usize>(values: &[Row<f32>], cell: Node) -> &f3
     &values.as_flattened()[paired_index::<D>(cell)]
 }
 
-/// The same, to be changed.
+/// Mutable access to the value of a cell in an array that keeps both colours of a block together.
 #[inline]
 pub(super) fn cell_value_mut<const D: usize>(values: &mut [Row<f32>], cell: Node) -> &mut f32 {
     &mut values.as_flattened_mut()[paired_index::<D>(cell)]

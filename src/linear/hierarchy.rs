@@ -17,18 +17,21 @@ use super::split::Splitter;
 use super::system::System;
 use super::topology::Topology;
 
-/// With so few nodes left, the rest is solved exactly.
+/// Coarsening ends with so few nodes; these are solved exactly.
 const FEW_NODES: usize = 64;
-/// The same when all nodes lie in a box with so many cells along each axis: further aggregates would be whole mazes.
+/// Coarsening also ends when all nodes lie in a box of so many cells along each axis: further aggregates would be whole mazes.
 const FEW_CELLS: i32 = 4;
-/// A step that keeps more than this share of the nodes has met its end: only separate parts are left.
+/// Coarsening ends with a step that keeps more than this share of the nodes: only separate parts are left.
 const KEPT: f64 = 0.8;
+/// The most levels that are built.
 const MAX_LEVELS: usize = 24;
-/// A network of so many nodes, with at most so many links per node and dimension (a corridor of three by three cells has
-/// 0.78, a wide tank 1), may be eliminated at once, if that takes no more than so many operations per node.
-const LOOSE_NODES: std::ops::RangeInclusive<usize> = 600..=40_000;
-const LOOSE_LINKS: f64 = 0.87;
-const LOOSE_WORK: usize = 150;
+/// Number of nodes with which a loosely linked network may be eliminated at once.
+const DIRECT_NODES: std::ops::RangeInclusive<usize> = 600..=40_000;
+/// Links per node and axis up to which a network counts as loosely linked: a corridor of three by three cells has 0.78, a wide
+/// tank 1.
+const DIRECT_MAX_LINKS_PER_NODE_AXIS: f64 = 0.87;
+/// Operations per node that the elimination of a loosely linked network may take.
+const DIRECT_MAX_OPS_PER_NODE: usize = 150;
 
 /// A system and its coarser images.
 #[derive(Clone, Debug, Default)]
@@ -147,12 +150,12 @@ impl<const D: usize> Hierarchy<D> {
         if must || self.is_small() {
             return self.coarsest.build(level, source, usize::MAX);
         }
-        if !LOOSE_NODES.contains(&level.nodes) || level.stencil.has_uniform_block() {
+        if !DIRECT_NODES.contains(&level.nodes) || level.stencil.has_uniform_block() {
             return false;
         }
         let links = level.count_links(source) as f64;
-        links <= LOOSE_LINKS * (D * level.nodes) as f64
-            && self.coarsest.build(level, source, LOOSE_WORK * level.nodes)
+        links <= DIRECT_MAX_LINKS_PER_NODE_AXIS * (D * level.nodes) as f64
+            && self.coarsest.build(level, source, DIRECT_MAX_OPS_PER_NODE * level.nodes)
     }
 
     /// The finest level: its network is the system's, as `source` has it. Its stencil is left to do; returns what a whole
@@ -218,7 +221,12 @@ impl<const D: usize> Hierarchy<D> {
         &self.levels[0]
     }
 
-    /// The system's own level, to be changed.
+    /// A level, finest first.
+    pub fn level(&self, index: usize) -> Option<&Level<D>> {
+        self.levels[..self.depth].get(index)
+    }
+
+    /// Mutable access to the system's own level.
     pub fn finest_mut(&mut self) -> &mut Level<D> {
         &mut self.levels[0]
     }

@@ -112,7 +112,7 @@ fn pull<const D: usize>(
     pull_from::<D>(&neighbours(around, row, colour), constant, links_of::<D>(links, row))
 }
 
-/// The same from the neighbours' values, with the links of this row if any are kept.
+/// `Σ g x` over neighbours whose values are given, with the links of this row if any are kept.
 #[inline(always)]
 pub(super) fn pull_from<const D: usize>(
     near: &[Row<f32>; 6],
@@ -311,7 +311,7 @@ fn product_row<T: Copy + Into<f64>, const D: usize>(
     product_from::<T, D>(p, &near, constant, links_of::<D>(links, row), diagonal)
 }
 
-/// The same from the neighbours' values, as in [`pull_from`].
+/// `A p` on a row from the neighbours' values, as in [`pull_from`].
 #[inline(always)]
 pub(super) fn product_from<T: Copy + Into<f64>, const D: usize>(
     p: Row<T>,
@@ -381,24 +381,6 @@ pub(super) fn energy<const D: usize>(
     sums.iter().sum()
 }
 
-/// The size of some values.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn measure(values: &[f64]) -> ResidualNorm {
-    let (mut squares, mut max) = ([0.0; 8], [0.0f64; 8]);
-    let (rows, rest) = values.as_chunks::<8>();
-    for row in rows {
-        for lane in 0..8 {
-            let size = row[lane].abs();
-            squares[lane] += size * size;
-            max[lane] = if size > max[lane] { size } else { max[lane] };
-        }
-    }
-    ResidualNorm {
-        sum_sq: squares.iter().sum::<f64>() + rest.iter().map(|value| value * value).sum::<f64>(),
-        max_abs: max.iter().copied().chain(rest.iter().map(|value| value.abs())).fold(0.0, f64::max),
-    }
-}
-
 /// `r −= α A p`, and `r` times `scale` in f32 into `rounded`; measures the new `r`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 #[allow(clippy::too_many_arguments)]
@@ -463,56 +445,4 @@ pub(super) fn store<const D: usize>(natural: &mut [Row<f64>], values: &[Row<f64>
     for (row, out) in natural.iter_mut().enumerate() {
         *out = join_row::<_, D>(red, black, row);
     }
-}
-
-/// `scale` times `r`, in f32.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn round(rounded: &mut [Row<f32>], r: &[Row<f64>], scale: f64) {
-    for (rounded, r) in rounded.iter_mut().zip(r) {
-        for lane in 0..8 {
-            rounded[lane] = (r[lane] * scale) as f32;
-        }
-    }
-}
-
-/// `x = α p` over rows.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn set_axpy(x: &mut [Row<f64>], alpha: f64, p: &[Row<f32>]) {
-    for (x, p) in x.iter_mut().zip(p) {
-        for lane in 0..8 {
-            x[lane] = alpha * f64::from(p[lane]);
-        }
-    }
-}
-
-/// `x += α p` over rows.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn axpy(x: &mut [Row<f64>], alpha: f64, p: &[Row<f32>]) {
-    for (x, p) in x.iter_mut().zip(p) {
-        for lane in 0..8 {
-            x[lane] += alpha * f64::from(p[lane]);
-        }
-    }
-}
-
-/// `p = z + β p` over rows.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn xpby(p: &mut [Row<f32>], z: &[Row<f32>], beta: f32) {
-    for (p, z) in p.iter_mut().zip(z) {
-        for lane in 0..8 {
-            p[lane] = z[lane] + beta * p[lane];
-        }
-    }
-}
-
-/// `Σ a b` over rows, in f64.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn dot(a: &[Row<f32>], b: &[Row<f32>]) -> f64 {
-    let mut sums = [0.0; 8];
-    for (a, b) in a.iter().zip(b) {
-        for lane in 0..8 {
-            sums[lane] += f64::from(a[lane]) * f64::from(b[lane]);
-        }
-    }
-    sums.iter().sum()
 }

@@ -52,7 +52,7 @@ impl<const D: usize> Level<D> {
         super::stencil::grow(&mut self.b, 2 * rows);
     }
 
-    /// One pass over the cells of a colour.
+    /// One Gauss–Seidel half-sweep over the cells of a colour.
     fn relax_cells(&mut self, colour: usize) {
         let half = half_rows(D);
         let (topology, stencil, b) = (&self.topology, &self.stencil, &self.b);
@@ -92,7 +92,7 @@ impl<const D: usize> Level<D> {
         self.explicit.relax_shared([&self.x[0], &self.x[1]]);
     }
 
-    /// Sweeps from zero: shared nodes, red, black, and again.
+    /// Pre-smoothing: red–black Gauss–Seidel sweeps from zero: shared nodes, red, black, and again.
     ///
     /// Shared nodes come first, so that on the way up they come last. After a coarse correction, cells glued to a shared
     /// node by strong links follow its new value; the other way round they would drag it back to theirs.
@@ -119,7 +119,7 @@ impl<const D: usize> Level<D> {
         }
     }
 
-    /// The reverse of the sweeps of [`Self::sweep_down`], from the values at hand.
+    /// Post-smoothing: the sweeps of [`Self::sweep_down`] in reverse order, from the values at hand.
     pub fn sweep_up(&mut self, sweeps: usize) {
         for _ in 0..sweeps {
             self.relax_colour_backwards(1);
@@ -128,7 +128,7 @@ impl<const D: usize> Level<D> {
         }
     }
 
-    /// Sets `x` to `b` over the diagonal.
+    /// Jacobi: sets `x` to `b` over the diagonal.
     pub fn divide_by_diagonal(&mut self) {
         let half = half_rows(D);
         let (stencil, b) = (&self.stencil, &self.b);

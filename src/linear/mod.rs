@@ -16,6 +16,7 @@
 //!
 //! All sums are taken per block and then in block order: results have the same bits for any number of threads.
 
+mod blas;
 mod bodies;
 mod closed;
 mod coarsen;
@@ -34,6 +35,7 @@ mod parallel;
 mod params;
 mod plain;
 mod reference;
+mod scalar;
 mod solver;
 mod source;
 mod space;
@@ -46,6 +48,6 @@ mod transfer;
 pub use bodies::{Bodies, Body, BodyPatch, Moments, Response};
 pub use krylov::{CgInfo, Jacobi, Operator, Preconditioner, ResidualNorm, StoppingRule, conjugate_gradients};
 pub use params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
-pub use reference::{Assembled, assemble, assemble_with_bodies};
+pub use reference::{Assembled, LevelNetwork, assemble, assemble_with_bodies};
 pub use solver::Solver;
 pub use system::{Materials, SharedLink, SharedNodes, System};

@@ -6,6 +6,7 @@
 
 use crate::grid::{Field, Slots, for_each_block};
 
+use super::blas;
 use super::explicit::paired_index;
 use super::kernels::{self, Around};
 use super::krylov::ResidualNorm;
@@ -93,7 +94,7 @@ impl Vectors {
     pub fn measure_r<const D: usize>(&mut self) -> ResidualNorm {
         let (r, rows) = (&self.r, 2 * half_rows(D));
         each_block::<D, _>((Cut(&mut self.sizes, 1),), |block, (size,)| {
-            size[0] = kernels::measure(r[block * rows..(block + 1) * rows].as_flattened());
+            size[0] = blas::norm(r[block * rows..(block + 1) * rows].as_flattened());
         });
         self.measure()
     }
@@ -101,7 +102,7 @@ impl Vectors {
     /// `x += α p`, leaving `r` behind.
     pub fn axpy_x(&mut self, alpha: f64) {
         self.settle_x();
-        kernels::axpy(&mut self.x, alpha, &self.p);
+        blas::axpy(self.x.as_flattened_mut(), alpha, self.p.as_flattened());
         for (x, &p) in self.shared_x.iter_mut().zip(&self.shared_p) {
             *x += alpha * f64::from(p);
         }
@@ -189,9 +190,9 @@ impl Vectors {
             size[0] = step_block::<f32, D>(block, r, b, alpha, scale, p, topology, stencil);
             let p = &p[block * rows..(block + 1) * rows];
             if was_zero {
-                kernels::set_axpy(x, alpha, p);
+                blas::scaled_copy(x.as_flattened_mut(), alpha, p.as_flattened());
             } else {
-                kernels::axpy(x, alpha, p);
+                blas::axpy(x.as_flattened_mut(), alpha, p.as_flattened());
             }
         });
         self.round_shared(level, scale);
@@ -223,7 +224,7 @@ impl Vectors {
     pub fn round_residual<const D: usize>(&mut self, level: &mut Level<D>, scale: f64) {
         let (rows, r) = (2 * half_rows(D), &self.r);
         each_block::<D, _>((Cut(&mut level.b, rows),), |block, (b,)| {
-            kernels::round(b, &r[block * rows..(block + 1) * rows], scale);
+            blas::round(b.as_flattened_mut(), r[block * rows..(block + 1) * rows].as_flattened(), scale);
         });
         self.round_shared(level, scale);
     }
@@ -249,9 +250,9 @@ impl Vectors {
             sum[0] = (0..2)
                 .map(|colour| {
                     let start = (2 * block + colour) * half;
-                    kernels::dot(
-                        &level.x[colour][block * half..(block + 1) * half],
-                        &level.b[start..start + half],
+                    blas::dot(
+                        level.x[colour][block * half..(block + 1) * half].as_flattened(),
+                        level.b[start..start + half].as_flattened(),
                     )
                 })
                 .sum();
@@ -267,11 +268,7 @@ impl Vectors {
         each_block::<D, _>((Cut(&mut self.p, 2 * half),), |block, (p,)| {
             for (colour, p) in p.chunks_exact_mut(half).enumerate() {
                 let z = &level.x[colour][block * half..(block + 1) * half];
-                if beta == 0.0 {
-                    p.copy_from_slice(z);
-                } else {
-                    kernels::xpby(p, z, beta as f32);
-                }
+                blas::xpby(p.as_flattened_mut(), z.as_flattened(), beta as f32);
             }
         });
         for (p, &z) in self.shared_p.iter_mut().zip(&level.explicit.x) {

@@ -7,7 +7,7 @@ use super::hierarchy::Hierarchy;
 use super::krylov::{KrylovSpace, Precondition, ResidualNorm};
 use super::operator::{Vectors, scatter};
 use super::params::{PreconditionerKind, SolveInfo, SolverParams};
-use super::reference::{IncompleteCholesky, Palindrome, assemble};
+use super::reference::{IncompleteCholesky, LevelNetwork, Palindrome, assemble};
 use super::space::PressureSpace;
 use super::system::System;
 
@@ -42,6 +42,11 @@ impl<const D: usize> Plain<D> {
             }
         }
         self.vectors.reset(self.hierarchy.finest());
+    }
+
+    /// The network of a coarse level.
+    pub fn level_network(&self, level: usize) -> Option<LevelNetwork<D>> {
+        self.hierarchy.level(level).filter(|_| level > 0).map(LevelNetwork::of_level)
     }
 
     /// Reports sizes.

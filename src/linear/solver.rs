@@ -11,7 +11,7 @@ use super::composite::Composite;
 use super::krylov::{CgInfo, ConjugateGradients, FALLBACK_SHARE, Precondition, ResidualNorm, StoppingRule};
 use super::params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
 use super::plain::Plain;
-use super::reference::{assemble, minimal_residuals};
+use super::reference::{LevelNetwork, assemble, minimal_residuals};
 use super::space::PressureSpace;
 use super::system::System;
 
@@ -25,7 +25,7 @@ pub struct Solver<const D: usize> {
 
 /// Iterations without a new smallest residual after which the V-cycle counts as unfit for a system.
 const PATIENCE_MULTIGRID: usize = 30;
-/// The same number between two materials, where a stall is no failure yet. Directions are kept in single precision, and the
+/// Iterations without a new smallest residual after which a solve between two materials restarts: a stall is no failure there. Directions are kept in single precision, and the
 /// small differences in the strongly linked material vanish beside the large ones in the other. Directions begun anew
 /// from a smaller residual are smaller altogether.
 const PATIENCE_MATERIALS: usize = 4;
@@ -74,6 +74,15 @@ impl<const D: usize> Solver<D> {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.plain.bytes() + self.composite.as_ref().map_or(0, |composite| composite.bytes())
+    }
+
+    /// The network of a coarse level (1 is the first) of the last system that was solved with multigrid, without the bodies'
+    /// term: to compare hierarchies with each other.
+    pub fn level_network(&self, level: usize) -> Option<LevelNetwork<D>> {
+        match &self.composite {
+            Some(composite) => composite.level_network(level),
+            None => self.plain.level_network(level),
+        }
     }
 
     /// Solves `A x = b` for the cells (`rhs`, `x`) and the shared nodes (`shared_rhs`, `shared_x`), with the response of

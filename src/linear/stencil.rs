@@ -87,7 +87,7 @@ fn positive_bits(values: &[f32; 64]) -> u64 {
     masks::word_of(values, |value| value > 0.0)
 }
 
-/// The same where a value is `wanted`.
+/// One bit for each of 64 values that equals `wanted`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 fn equal_bits(values: &[f32; 64], wanted: f32) -> u64 {
     masks::word_of(values, |value| value == wanted)

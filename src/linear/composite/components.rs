@@ -5,7 +5,7 @@
 
 use crate::math::{Sets, flatten};
 
-use super::net::{Colours, Net};
+use super::network::{Colours, Network};
 use super::visit::{PerBlock, both, visit};
 
 /// The components of the coarsest network with bodies.
@@ -37,11 +37,11 @@ pub(super) const MIXED: u32 = u32::MAX;
 const ALONE: u32 = u32::MAX;
 
 impl Components {
-    /// Finds those of a network.
-    pub fn find<const D: usize>(&mut self, net: &Net<D>) {
+    /// Finds the components of a network.
+    pub fn find<const D: usize>(&mut self, net: &Network<D>) {
         let [red, black] = net.counts();
         let first = [0, red];
-        let total = red + black + net.ties.x.len();
+        let total = red + black + net.shared.x.len();
         self.sets.reset(total);
         // Places that are left over between blocks are no unknowns, and need none.
         let mut has_ground = vec![true; total];
@@ -53,16 +53,16 @@ impl Components {
                 for node in 0..pattern.count(colour) {
                     // Places without a node are no unknowns, and need none.
                     has_ground[start + node] =
-                        pattern.traits(colour, node).ground > 0.0 || !pattern.has_node(colour, node);
+                        pattern.terms(colour, node).ground > 0.0 || !pattern.has_node(colour, node);
                 }
             }
         }
         net.each_link(|colour, node, other, index, _| {
             self.sets.join((first[colour] + node) as u32, (first[other] + index) as u32);
         });
-        for tie in net.ties.list() {
-            let node = first[tie.node.0 as usize] + tie.node.1 as usize;
-            self.sets.join(node as u32, (red + black) as u32 + tie.shared);
+        for entry in net.shared.list() {
+            let node = first[entry.node.0 as usize] + entry.node.1 as usize;
+            self.sets.join(node as u32, (red + black) as u32 + entry.shared);
         }
         for node in (0..total).filter(|&node| has_ground[node]).collect::<Vec<_>>() {
             has_ground[self.sets.find(node as u32) as usize] = true;
@@ -72,7 +72,7 @@ impl Components {
         self.count = 0;
         for node in 0..total {
             // A shared node without ties is no unknown.
-            let is_unknown = node < red + black || net.ties.diagonal[node - red - black] > 0.0;
+            let is_unknown = node < red + black || net.shared.diagonal[node - red - black] > 0.0;
             let root = self.sets.find(node as u32) as usize;
             if is_unknown && !has_ground[root] && self.number[root] == 0 {
                 self.count += 1;
@@ -94,14 +94,14 @@ impl Components {
     /// Numbers of all nodes of the finest of some networks that hang on no ground, and of its shared nodes (0 where there
     /// is one), by the components of the last. Nodes that are a component of their own on a level in between get the next
     /// numbers.
-    pub fn label<const D: usize>(&mut self, nets: &[Net<D>]) -> Labels {
+    pub fn label<const D: usize>(&mut self, nets: &[Network<D>]) -> Labels {
         let Some(last) = nets.last() else { return Labels::default() };
         let [red, black] = last.counts();
         let Components { sets, number, count } = self;
         let mut of = |node: usize| number[sets.find(node as u32) as usize];
         let mut labels: Colours<u32> =
             [(0..red).map(&mut of).collect(), (red..red + black).map(&mut of).collect()];
-        let shared = (red + black..red + black + last.ties.x.len()).map(of).collect();
+        let shared = (red + black..red + black + last.shared.x.len()).map(of).collect();
         let mut next = *count as u32;
         for pair in nets.windows(2).rev() {
             let (fine, coarse) = (&pair[0], &pair[1]);
@@ -160,8 +160,8 @@ impl Components {
 }
 
 /// Nodes without any link or ground on levels that others follow: components of their own.
-pub(super) fn closed_nodes<const D: usize>(nets: &[Net<D>]) -> usize {
-    let zeros = |net: &Net<D>| {
+pub(super) fn closed_nodes<const D: usize>(nets: &[Network<D>]) -> usize {
+    let zeros = |net: &Network<D>| {
         let of_block = |block: usize| {
             let pattern = net.pattern(block);
             (0..2)

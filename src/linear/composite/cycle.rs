@@ -6,60 +6,60 @@ use super::super::bodies::{Bodies, Body};
 use super::super::hierarchy::Hierarchy;
 use super::super::params::SolveInfo;
 use super::super::system::System;
-use super::coarser::coarsen;
+use super::coarsen::coarsen;
 use super::components::{Components, Labels, closed_nodes};
+use super::dense::DenseSolve;
 use super::fill::{self, fill};
 use super::finest;
-use super::last::Last;
-use super::net::Net;
-use super::shape::Rough;
+use super::network::Network;
 use super::surfaces::Surfaces;
 
-/// The levels of a system with bodies.
+/// All levels of a system with bodies, and what their V-cycle needs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Levels<const D: usize> {
+pub(super) struct CompositeHierarchy<const D: usize> {
     list: Vec<Body>,
-    /// The system itself: only its unknowns are looked up here.
+    /// The system without bodies: finds its unknowns, and nothing is swept there.
     outside: Hierarchy<D>,
-    nets: Vec<Net<D>>,
+    nets: Vec<Network<D>>,
     surfaces: Vec<Surfaces>,
     /// Levels in use.
     depth: usize,
-    /// The first ones of them, on which bodies stay as they are during sweeps.
-    still: usize,
-    /// The first one on which the cells inside bodies are nodes. Its surfaces serve the finer one.
-    filled: usize,
-    last: Last,
+    /// Number of levels, from the finest, on which the body term is [`BodyTerm::Lagged`].
+    lagged: usize,
+    /// The first level on which the cells inside bodies are nodes. Its surfaces serve the finer one.
+    first_filled: usize,
+    dense: DenseSolve,
     components: Components,
 }
 
+/// The most levels that are built.
 const MAX_LEVELS: usize = 24;
-/// With so few nodes linked to others, the rest is solved exactly.
+/// Coarsening ends with so few nodes that are linked to others.
 const FEW_NODES: usize = 256;
-/// A step that keeps more than this share of them has met its end, and its level is solved exactly if it has no more than
-/// so many.
+/// Coarsening ends with a step that keeps more than this share of the nodes.
 const KEPT: f64 = 0.8;
+/// The last level is solved exactly if it has no more linked nodes than this.
 const MOST_NODES: usize = 384;
-/// Otherwise so many times as many sweeps as others get must do.
+/// A last level that is too large for an exact solve gets so many times the sweeps of others.
 const LAST_SWEEPS: usize = 8;
-/// From this level on there are twice as many sweeps: bodies are hardly larger than the cells there, and neither their terms nor
+/// From this level on there are twice as many smoothing sweeps: bodies are hardly larger than the cells there, and neither their terms nor
 /// the links that take their place fit as well. Nodes are so few that this costs next to nothing.
 const FIRST_DEEP: usize = 3;
 
-/// What bodies do while a level is swept.
+/// How the body term `J K Jᵀ x` enters the smoother of a level.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// On the way down they stay at rest, on the way up they move as after the coarser levels. Where cells are much narrower
-    /// than bodies, their part is so small that this will do.
-    Still,
-    /// They are asked for every sweep.
-    Asked,
-    /// There are none: see [`fill`].
-    Filled,
+enum BodyTerm {
+    /// Zero on the way down; on the way up as it was after the coarse correction. Where cells are much narrower than bodies,
+    /// the term is so small that this will do.
+    Lagged,
+    /// Computed anew before every sweep.
+    Recomputed,
+    /// There is none: the cells inside bodies are nodes of this level, see [`fill`].
+    ReplacedByCells,
 }
 
-/// The first levels, on which bodies are as a rule at least sixteen cells wide; the finest one always.
-fn still_levels(bodies: &[Body]) -> usize {
+/// Number of levels with a lagged body term: those on which bodies are as a rule at least sixteen cells wide, and the finest.
+fn count_lagged_levels(bodies: &[Body]) -> usize {
     const LOG_NARROW: f64 = 4.0;
     // Wide ones count for more: they have more of the surface.
     let [sum, all] = bodies.iter().fold([0.0; 2], |[sum, all], body| {
@@ -70,11 +70,12 @@ fn still_levels(bodies: &[Body]) -> usize {
     1 + (width - LOG_NARROW).max(0.0) as usize
 }
 
+/// Smoothing sweeps of a level before and after the coarse correction.
 fn sweeps_on(level: usize, sweeps: usize) -> usize {
     if level < FIRST_DEEP { sweeps } else { 2 * sweeps }
 }
 
-impl<const D: usize> Levels<D> {
+impl<const D: usize> CompositeHierarchy<D> {
     /// Reads a system with bodies.
     pub fn build(&mut self, system: &System<'_, D>, bodies: &Bodies<'_>, coarse_levels: bool) {
         self.list.clear();
@@ -87,13 +88,13 @@ impl<const D: usize> Levels<D> {
         self.nets[0].find_inverse();
         self.nets[0].find_diagonal();
         self.depth = 1;
-        self.still = still_levels(bodies.list);
-        self.filled = if whole.is_some() { fill::level_for(bodies.list) } else { MAX_LEVELS };
+        self.lagged = count_lagged_levels(bodies.list);
+        self.first_filled = if whole.is_some() { fill::level_for(bodies.list) } else { MAX_LEVELS };
         let left = coarse_levels.then(|| self.add_levels(system.blocks, bodies));
         // What is kept on a level builds on what the finer one kept: the chain must not break.
         self.forget_from(self.depth);
         for (level, (net, surfaces)) in self.nets[..self.depth].iter_mut().zip(&self.surfaces).enumerate() {
-            if level < self.filled {
+            if level < self.first_filled {
                 surfaces.prepare(&self.list, net);
             } else {
                 surfaces.mark(net);
@@ -101,14 +102,14 @@ impl<const D: usize> Levels<D> {
         }
         let (net, surfaces) = (&self.nets[self.depth - 1], &self.surfaces[self.depth - 1]);
         self.components.find(net);
-        self.last.clear();
+        self.dense.clear();
         if left.is_some_and(|nodes| nodes <= MOST_NODES) {
-            let surfaces = (self.depth <= self.filled).then_some(surfaces);
-            self.last.build(net, surfaces, &self.list, &self.components);
+            let surfaces = (self.depth <= self.first_filled).then_some(surfaces);
+            self.dense.build(net, surfaces, &self.list, &self.components);
         }
     }
 
-    /// Keeps nothing of a level and those below it for the next step.
+    /// Empties the caches of a level and of all coarser ones.
     pub fn forget_from(&mut self, level: usize) {
         for (net, surfaces) in self.nets.iter_mut().zip(&mut self.surfaces).skip(level) {
             net.forget();
@@ -116,9 +117,9 @@ impl<const D: usize> Levels<D> {
         }
     }
 
-    /// Makes room for so many levels.
+    /// Makes room for a number of levels.
     fn reserve(&mut self, levels: usize) {
-        self.nets.resize_with(self.nets.len().max(levels), Net::default);
+        self.nets.resize_with(self.nets.len().max(levels), Network::default);
         self.surfaces.resize_with(self.surfaces.len().max(levels), Surfaces::default);
     }
 
@@ -134,13 +135,13 @@ impl<const D: usize> Levels<D> {
             coarsen(finer, this, h);
             let (above, surfaces) = self.surfaces.split_at_mut(level);
             let (above, surfaces) = (&above[level - 1], &mut surfaces[0]);
-            if level == self.filled && !fill(this, (finer, above), blocks, bodies, level) {
-                self.filled = MAX_LEVELS;
+            if level == self.first_filled && !fill(this, (finer, above), blocks, bodies, level) {
+                self.first_filled = MAX_LEVELS;
             }
             this.find_inverse();
             this.find_links();
-            if level <= self.filled {
-                surfaces.join(above, this, h);
+            if level <= self.first_filled {
+                surfaces.coarsen(above, this, h);
             } else {
                 surfaces.clear(this.blocks.len() - 1);
             }
@@ -154,12 +155,17 @@ impl<const D: usize> Levels<D> {
     }
 
     /// The system's own network.
-    pub fn finest(&self) -> &Net<D> {
+    pub fn finest(&self) -> &Network<D> {
         &self.nets[0]
     }
 
-    /// The same, to be changed.
-    pub fn finest_mut(&mut self) -> &mut Net<D> {
+    /// The network of a level, finest first.
+    pub fn network(&self, level: usize) -> Option<&Network<D>> {
+        self.nets[..self.depth].get(level)
+    }
+
+    /// Mutable access to the system's own network.
+    pub fn finest_mut(&mut self) -> &mut Network<D> {
         &mut self.nets[0]
     }
 
@@ -169,73 +175,73 @@ impl<const D: usize> Levels<D> {
     }
 
     /// The system's own network and the bodies' surfaces there.
-    pub fn finest_with_surfaces(&mut self) -> (&Net<D>, &mut Surfaces, &[Body]) {
+    pub fn finest_with_surfaces(&mut self) -> (&Network<D>, &mut Surfaces, &[Body]) {
         (&self.nets[0], &mut self.surfaces[0], &self.list)
     }
 
-    /// The surfaces there.
+    /// The bodies' surfaces on the finest level.
     pub fn surfaces(&self) -> &Surfaces {
         &self.surfaces[0]
     }
 
-    /// What bodies do on a level.
-    fn role(&self, level: usize) -> Role {
+    /// How the body term enters the smoother of a level.
+    fn body_term(&self, level: usize) -> BodyTerm {
         match level {
-            level if level >= self.filled => Role::Filled,
-            level if level < self.still => Role::Still,
-            _ => Role::Asked,
+            level if level >= self.first_filled => BodyTerm::ReplacedByCells,
+            level if level < self.lagged => BodyTerm::Lagged,
+            _ => BodyTerm::Recomputed,
         }
     }
 
-    /// Sets the finest `x` from the finest `b`, and returns `x·b`.
+    /// One V-cycle: sets the finest `x` from the finest `b`, and returns `x·b`.
     pub fn cycle(&mut self, sweeps: usize, partial: &mut Vec<f64>) -> f64 {
         for level in 0..self.depth {
-            let role = self.role(level);
-            let was_at_rest = level > 0 && self.role(level - 1) != Role::Asked;
+            let body_term = self.body_term(level);
+            let was_at_rest = level > 0 && self.body_term(level - 1) != BodyTerm::Recomputed;
             let (finer, this) = self.nets.split_at_mut(level);
             if let Some(finer) = finer.last_mut() {
                 let (above, surfaces) = self.surfaces.split_at_mut(level);
-                if level <= self.filled {
-                    surfaces[0].move_as(&above[level - 1]);
+                if level <= self.first_filled {
+                    surfaces[0].copy_velocities(&above[level - 1]);
                 }
                 finer.restrict(&surfaces[0], was_at_rest, &mut this[0]);
             }
             if level + 1 < self.depth {
                 let sweeps = sweeps_on(level, sweeps);
-                sweep_down(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, role);
+                sweep_down(&mut self.surfaces[level], &self.list, &mut this[0], sweeps, body_term);
             }
         }
         let end = self.depth - 1;
-        let role = self.role(end);
+        let body_term = self.body_term(end);
         let (net, surfaces) = (&mut self.nets[end], &mut self.surfaces[end]);
-        if !self.last.solve(net) {
+        if !self.dense.solve(net) {
             let sweeps = if end > 0 { LAST_SWEEPS * sweeps } else { sweeps };
-            sweep_down(surfaces, &self.list, net, sweeps, role);
-            surfaces.tell();
-            sweep_up(surfaces, &self.list, net, sweeps, role);
+            sweep_down(surfaces, &self.list, net, sweeps, body_term);
+            surfaces.update_scatter();
+            sweep_up(surfaces, &self.list, net, sweeps, body_term);
         }
         for level in (0..end).rev() {
-            let (all_sweeps, role) = (sweeps_on(level, sweeps), self.role(level));
+            let (all_sweeps, body_term) = (sweeps_on(level, sweeps), self.body_term(level));
             let (finer, coarser) = self.nets.split_at_mut(level + 1);
             let (net, coarse) = (&mut finer[level], &coarser[0]);
             let (finer, coarser) = self.surfaces.split_at_mut(level + 1);
             let (surfaces, coarser) = (&mut finer[level], &mut coarser[0]);
             net.prolong(coarse);
-            if role != Role::Filled {
-                // Coarse nodes are fewer to ask.
-                respond(coarser, &self.list, coarse);
-                surfaces.follow(coarser);
+            if body_term != BodyTerm::ReplacedByCells {
+                // J acts alike on both levels, and the coarse one has fewer nodes.
+                apply_response(coarser, &self.list, coarse);
+                surfaces.add_coarse_response(coarser);
             }
             if level == 0 {
                 (1..sweeps).for_each(|_| net.sweep_back(Some(surfaces)));
-                return net.sweep_back_and_align(surfaces, partial);
+                return net.sweep_back_and_dot(surfaces, partial);
             }
-            sweep_up(surfaces, &self.list, net, all_sweeps, role);
+            sweep_up(surfaces, &self.list, net, all_sweeps, body_term);
         }
-        self.nets[0].alignment(partial)
+        self.nets[0].dot_xb(partial)
     }
 
-    /// Components without ground, on the finest level.
+    /// Numbers of the components without ground, by node of the finest level.
     pub fn label_components(&mut self) -> Labels {
         self.components.label(&self.nets[..self.depth])
     }
@@ -245,7 +251,7 @@ impl<const D: usize> Levels<D> {
         let nets = &self.nets[..self.depth];
         info.level_count = self.depth;
         for (nodes, net) in info.levels.iter_mut().zip(nets) {
-            *nodes = net.size() + net.ties.x.len();
+            *nodes = net.size() + net.shared.x.len();
         }
         info.closed_components = self.components.count + closed_nodes(nets);
     }
@@ -253,57 +259,57 @@ impl<const D: usize> Levels<D> {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.outside.bytes()
-            + self.nets.iter().map(Net::bytes).sum::<usize>()
+            + self.nets.iter().map(Network::bytes).sum::<usize>()
             + self.surfaces.iter().map(Surfaces::bytes).sum::<usize>()
-            + self.last.bytes()
+            + self.dense.bytes()
             + self.components.bytes()
     }
 }
 
-/// Finds out how bodies move under the network's `x`.
-fn respond<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &Net<D>) {
+/// `v = K J x` for the network's `x`: how bodies move.
+fn apply_response<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &Network<D>) {
     let x = [0, 1].map(|colour: usize| net.x[colour].as_slice());
-    surfaces.respond::<D, Rough>(bodies, net, x);
+    surfaces.apply_response::<D, f32, f32>(bodies, net, x);
 }
 
-/// The same, and tells nodes.
-fn ask<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &Net<D>) {
-    respond(surfaces, bodies, net);
-    surfaces.tell();
+/// `v = K J x`, and prepares `Jᵀ v`.
+fn update_bodies<const D: usize>(surfaces: &mut Surfaces, bodies: &[Body], net: &Network<D>) {
+    apply_response(surfaces, bodies, net);
+    surfaces.update_scatter();
 }
 
-/// Sweeps from zero, and finds out how bodies then move.
+/// Pre-smoothing: red–black sweeps from zero, then `v = K J x`.
 fn sweep_down<const D: usize>(
     surfaces: &mut Surfaces,
     bodies: &[Body],
-    net: &mut Net<D>,
+    net: &mut Network<D>,
     sweeps: usize,
-    role: Role,
+    body_term: BodyTerm,
 ) {
     net.sweep_from_zero();
     for _ in 1..sweeps {
-        if role == Role::Asked {
-            ask(surfaces, bodies, net);
+        if body_term == BodyTerm::Recomputed {
+            update_bodies(surfaces, bodies, net);
         }
-        net.sweep((role == Role::Asked).then_some(&*surfaces));
+        net.sweep((body_term == BodyTerm::Recomputed).then_some(&*surfaces));
     }
-    if role != Role::Filled {
-        respond(surfaces, bodies, net);
+    if body_term != BodyTerm::ReplacedByCells {
+        apply_response(surfaces, bodies, net);
     }
 }
 
-/// The sweeps of [`sweep_down`] in reverse, from the values at hand, with bodies that move as they were last told.
+/// Post-smoothing: the sweeps of [`sweep_down`] in reverse order, from the values at hand; the first one with the last `v`.
 fn sweep_up<const D: usize>(
     surfaces: &mut Surfaces,
     bodies: &[Body],
-    net: &mut Net<D>,
+    net: &mut Network<D>,
     sweeps: usize,
-    role: Role,
+    body_term: BodyTerm,
 ) {
     for sweep in 0..sweeps {
-        if sweep > 0 && role == Role::Asked {
-            ask(surfaces, bodies, net);
+        if sweep > 0 && body_term == BodyTerm::Recomputed {
+            update_bodies(surfaces, bodies, net);
         }
-        net.sweep_back((role != Role::Filled).then_some(&*surfaces));
+        net.sweep_back((body_term != BodyTerm::ReplacedByCells).then_some(&*surfaces));
     }
 }

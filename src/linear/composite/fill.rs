@@ -1,8 +1,8 @@
 //! The level on which bodies become part of the network.
 //!
-//! Bodies matter as such while cells are smaller than half of them. From there on all that the nodes around a body can say to
-//! it is an affine pressure, and to that the links of the cells inside it answer as the body does. So on that level the cells
-//! inside bodies become nodes, linked as everywhere else, and there and further down nobody asks bodies any more.
+//! Bodies matter as such while cells are smaller than half of them. From there on the pressure around a body is affine as far as
+//! the nodes can tell, and to an affine pressure the links of the cells inside it respond as the body does. So on that level the
+//! cells inside bodies become nodes, linked as everywhere else, and there and on all coarser levels there is no body term.
 
 use rayon::prelude::*;
 
@@ -12,11 +12,11 @@ use crate::math::{Side, flatten};
 
 use super::super::bodies::{Bodies, Body};
 use super::components::Components;
-use super::net::{Colours, Net};
-use super::pattern::{Beyond, Draft, End, Pattern, Traits, colour_of};
-use super::stock::NEW;
+use super::interner::NEW;
+use super::network::{Colours, Network};
+use super::pattern::{End, HaloNode, NodeTerms, Pattern, PatternBuilder, colour_of};
+use super::shared::SharedEntry;
 use super::surfaces::Surfaces;
-use super::ties::Tie;
 
 /// From this level on, a cell covers whole blocks of the finest one.
 const FIRST: usize = 3;
@@ -34,22 +34,22 @@ type Place = (u32, u16);
 
 /// What bodies fill of a level.
 #[derive(Default)]
-struct Filling {
+struct FilledCells {
     /// Cells, in order.
     cells: Vec<Place>,
     /// Pairs of cells, and the links through all faces between them that bound bodies or lie inside.
     links: Vec<(Place, Place, f64)>,
 }
 
-impl Filling {
+impl FilledCells {
     /// Of bodies whose cells are `inside`, on a level of `net`; `whole` is a link of the finest level.
     fn find<const D: usize>(
         blocks: &Blocks<D>,
         inside: &Field<Bits>,
-        net: &Net<D>,
+        net: &Network<D>,
         level: usize,
         whole: f32,
-    ) -> Filling {
+    ) -> FilledCells {
         let cell_over = |block: [i32; D]| block.map(|c| c >> (level - FIRST));
         let place_of = |cell: [i32; D]| -> Place {
             let block = net.topology.find(cell.map(|c| c.div_euclid(8)));
@@ -58,10 +58,10 @@ impl Filling {
         // Links get longer from level to level.
         let each = f64::from(whole) * 0.5f64.powi(level as i32);
         let slots = blocks.slots().as_slice();
-        let found: Vec<Filling> = slots
+        let found: Vec<FilledCells> = slots
             .par_chunks(SLOTS)
             .map(|slots| {
-                let mut filling = Filling::default();
+                let mut filling = FilledCells::default();
                 for slot in slots.iter().map(|&slot| slot as usize) {
                     let (block, here) = (blocks.coords(slot), &inside[slot]);
                     let cell = cell_over(block);
@@ -88,8 +88,8 @@ impl Filling {
                 filling
             })
             .collect();
-        let mut filling = Filling::default();
-        for Filling { cells, links } in found {
+        let mut filling = FilledCells::default();
+        for FilledCells { cells, links } in found {
             filling.cells.extend(cells);
             filling.links.extend(links);
         }
@@ -129,8 +129,8 @@ struct Member {
 /// The nodes of the level with bodies filled.
 struct Nodes {
     list: Vec<Node>,
-    /// By block and colour, as a [`Draft`] wants them.
-    by_block: Vec<[Vec<(u16, Traits)>; 2]>,
+    /// By block and colour, as a [`PatternBuilder`] wants them.
+    by_block: Vec<[Vec<(u16, NodeTerms)>; 2]>,
     /// What has become of the nodes there were, by colour and place.
     of: Colours<u32>,
     /// By block and cell: the node that bodies there belong to, or that lies beside them.
@@ -139,7 +139,7 @@ struct Nodes {
 
 impl Nodes {
     /// Nodes `beside` bodies become one with what is filled of their cell; others stay as they are.
-    fn new<const D: usize>(net: &Net<D>, filling: &Filling, beside: &Colours<bool>) -> Nodes {
+    fn new<const D: usize>(net: &Network<D>, filling: &FilledCells, beside: &Colours<bool>) -> Nodes {
         let cells = block_cells(D);
         let count = net.topology.len();
         let mut nodes = Nodes {
@@ -177,7 +177,7 @@ impl Nodes {
 
     fn add_cell<const D: usize>(
         &mut self,
-        net: &Net<D>,
+        net: &Network<D>,
         block: usize,
         members: &[Member],
         beside: &Colours<bool>,
@@ -189,7 +189,7 @@ impl Nodes {
         let same = members.chunk_by(|a, b| !a.is_apart && !b.is_apart);
         for (ordinal, same) in same.enumerate() {
             let number = self.list.len() as u32;
-            let mut traits = Traits::default();
+            let mut terms = NodeTerms::default();
             for &Member { is_apart, was, .. } in same {
                 let is_beside = was.is_some_and(|(colour, at)| beside[colour][at]);
                 if *anchor == NONE && (!is_apart || is_beside) {
@@ -197,16 +197,16 @@ impl Nodes {
                 }
                 if let Some((colour, at)) = was {
                     self.of[colour][at] = number;
-                    let own = net.pattern(block).traits(colour, at - net.range(block, colour).start);
-                    traits.ground += own.ground;
-                    traits.area += own.area;
-                    traits.is_tied |= own.is_tied;
+                    let own = net.pattern(block).terms(colour, at - net.range(block, colour).start);
+                    terms.ground += own.ground;
+                    terms.area += own.area;
+                    terms.has_shared |= own.has_shared;
                 }
             }
             let list = &mut self.by_block[block][colour];
             let (index, ordinal) = (list.len() as u16, ordinal as u8);
             self.list.push(Node { block: block as u32, colour: colour as u8, index, cell, ordinal });
-            list.push((cell, traits));
+            list.push((cell, terms));
         }
     }
 
@@ -224,15 +224,15 @@ type Link = (u32, u32, f64);
 /// with the bodies' surfaces there. Returns false, and leaves all as it is, if a body lies between parts of the network that
 /// nothing else connects: bodies do not either.
 pub(super) fn fill<const D: usize>(
-    net: &mut Net<D>,
-    finer: (&Net<D>, &Surfaces),
+    net: &mut Network<D>,
+    finer: (&Network<D>, &Surfaces),
     blocks: &Blocks<D>,
     bodies: &Bodies<'_>,
     level: usize,
 ) -> bool {
     let Some(inside) = bodies.inside else { return false };
     let Some(beside) = nodes_beside(net, finer, bodies.list.len()) else { return false };
-    let filling = Filling::find(blocks, inside, net, level, bodies.whole);
+    let filling = FilledCells::find(blocks, inside, net, level, bodies.whole);
     let nodes = Nodes::new(net, &filling, &beside);
     let count = net.topology.len();
     let mut links: Vec<Vec<Link>> = vec![Vec::new(); count];
@@ -245,35 +245,35 @@ pub(super) fn fill<const D: usize>(
     let by_block = links.into_par_iter().enumerate().skip(1);
     let patterns: Vec<Pattern> =
         by_block.map(|(block, links)| pattern_of(net, block, &nodes, links)).collect();
-    let ties: Vec<(u32, Tie)> = net
-        .ties
+    let entries: Vec<(u32, SharedEntry)> = net
+        .shared
         .list()
         .iter()
-        .map(|tie| (nodes.of[tie.node.0 as usize][tie.node.1 as usize], *tie))
+        .map(|entry| (nodes.of[entry.node.0 as usize][entry.node.1 as usize], *entry))
         .collect();
 
     net.patterns.truncate(1);
     net.patterns.extend(patterns);
-    net.origin.clear();
-    net.origin.push(0);
-    net.origin.resize(count, NEW);
+    net.previous.clear();
+    net.previous.push(0);
+    net.previous.resize(count, NEW);
     net.forget();
     net.lay_out(&(0..count as u32).collect::<Vec<_>>());
-    let ties = ties.into_iter().map(|(node, tie)| {
+    let entries = entries.into_iter().map(|(node, entry)| {
         let Node { block, colour, index, .. } = nodes.list[node as usize];
         let first = net.blocks[block as usize].nodes[colour as usize];
-        Tie { node: (colour, first + u32::from(index)), ..tie }
+        SharedEntry { node: (colour, first + u32::from(index)), ..entry }
     });
-    let ties = ties.collect();
-    net.ties.set(net.ties.x.len(), ties);
-    net.ties.index(&net.blocks);
+    let entries = entries.collect();
+    net.shared.set(net.shared.x.len(), entries);
+    net.shared.index(&net.blocks);
     true
 }
 
 /// The nodes of a level beside bodies, by the surfaces of the finer one. None if some body lies beside several parts of the network.
 fn nodes_beside<const D: usize>(
-    net: &Net<D>,
-    (finer, surfaces): (&Net<D>, &Surfaces),
+    net: &Network<D>,
+    (finer, surfaces): (&Network<D>, &Surfaces),
     bodies: usize,
 ) -> Option<Colours<bool>> {
     let mut components = Components::default();
@@ -304,14 +304,19 @@ fn nodes_beside<const D: usize>(
 }
 
 /// A block of the level with bodies filled; `links` are those of its nodes that are new.
-fn pattern_of<const D: usize>(net: &Net<D>, block: usize, nodes: &Nodes, mut links: Vec<Link>) -> Pattern {
+fn pattern_of<const D: usize>(
+    net: &Network<D>,
+    block: usize,
+    nodes: &Nodes,
+    mut links: Vec<Link>,
+) -> Pattern {
     let old = net.pattern(block);
     for colour in 0..2 {
         let first = net.range(block, colour).start;
         old.each_link(colour, net.whole, |node, end, link| {
             let other = match end {
-                End::Here(other, index) => nodes.of[other][net.range(block, other).start + index],
-                End::There(beyond) => nodes.of[1 - colour][net.find_beyond(block, colour, beyond)],
+                End::Local(other, index) => nodes.of[other][net.range(block, other).start + index],
+                End::Halo(halo) => nodes.of[1 - colour][net.find_halo(block, colour, halo)],
             };
             let own = nodes.of[colour][first + node];
             if own != other {
@@ -322,7 +327,7 @@ fn pattern_of<const D: usize>(net: &Net<D>, block: usize, nodes: &Nodes, mut lin
     links.sort_unstable_by_key(|link| (link.0, link.1));
 
     let own = &nodes.by_block[block];
-    let mut draft = Draft::new::<D>(own);
+    let mut builder = PatternBuilder::new::<D>(own);
     // Directions in which the node at hand has a link; further ones go without.
     let (mut node, mut taken) = (NONE, 0u8);
     for same in links.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
@@ -344,14 +349,16 @@ fn pattern_of<const D: usize>(net: &Net<D>, block: usize, nodes: &Nodes, mut lin
         taken |= first.map_or(0, |direction| 1 << direction);
         match direction {
             Some(side) if !is_here => {
-                let there = Beyond { side: side as u8, ordinal: other.ordinal, cell: other.cell };
-                draft.link_there(colour, index, first, there, sum);
+                let there = HaloNode { side: side as u8, ordinal: other.ordinal, cell: other.cell };
+                builder.link_halo(colour, index, first, there, sum);
             }
-            _ if other.colour as usize == colour => draft.link_own(colour, index, other.index as usize, sum),
-            _ => draft.link_here(colour, index, first, other.index as usize, sum),
+            _ if other.colour as usize == colour => {
+                builder.link_same_colour(colour, index, other.index as usize, sum)
+            }
+            _ => builder.link_local(colour, index, first, other.index as usize, sum),
         }
     }
-    let mut pattern = draft.finish(net.whole);
+    let mut pattern = builder.finish(net.whole);
     let (reds, total) = (own[0].len(), own[0].len() + own[1].len());
     pattern.parents = old.parents.renumbered(|parent| match net.node(block, parent) {
         Some((colour, index)) => {

@@ -1,4 +1,4 @@
-//! The network of a system, stored without gaps.
+//! The finest network: reads a system into compact storage.
 
 use rayon::prelude::*;
 
@@ -8,30 +8,30 @@ use super::super::level::Level;
 use super::super::source::{Finest, Source};
 use super::super::stencil::mask_words;
 use super::super::system::System;
-use super::frame::Choice;
-use super::net::Net;
-use super::pattern::{Beyond, DIRECTIONS, Draft, Pattern, Traits, colour_of};
-use super::rows::{self, Content};
-use super::stock::{NEW, Wanted, renew};
-use super::ties::Tie;
+use super::interner::{Interner, NEW, rebuild};
+use super::network::Network;
+use super::pattern::{DIRECTIONS, HaloNode, NodeTerms, Pattern, PatternBuilder, colour_of};
+use super::row_layout::RowChoice;
+use super::rows::{self, BlockContent};
+use super::shared::SharedEntry;
 
-/// What decides about a block with nothing but whole links: its cells, and those beyond each of its sides.
+/// Key of a block with nothing but whole links: its cells, and those beyond each of its sides.
 pub(super) type Key = (masks::Bits, [u64; 6]);
 
-/// Usual patterns that a thread makes at a time.
-const USUAL: usize = 16;
+/// Interned patterns that a thread builds at a time.
+const INTERNED: usize = 16;
 
-/// What a block is.
+/// How the pattern of a block is kept.
 enum Kind {
-    /// One of many.
-    Usual(Key),
-    /// One of its own.
-    Own(Box<Pattern>),
+    /// Other blocks may have it too.
+    Interned(Key),
+    /// No other block has it.
+    Unique(Box<Pattern>),
 }
 
 /// Reads the network of a system whose unknowns `level` knows; `block_of` gives the block of each slot.
 pub(super) fn read<const D: usize>(
-    net: &mut Net<D>,
+    net: &mut Network<D>,
     system: &System<'_, D>,
     level: &Level<D>,
     block_of: &[u32],
@@ -42,18 +42,18 @@ pub(super) fn read<const D: usize>(
     (net.whole, net.whole_of) = (level.stencil.constant, level.whole);
     net.children.clear();
     let cells = block_cells(D);
-    let mut ties: Vec<(usize, usize, u32, f32, f32)> = Vec::new();
+    let mut entries: Vec<(usize, usize, u32, f32, f32)> = Vec::new();
     for shared in 0..system.shared.len() {
         for (cell, link, area) in system.shared.links(shared) {
             let block = block_of[cell / cells] as usize;
-            ties.push((block, cell % cells, shared as u32, link, area));
+            entries.push((block, cell % cells, shared as u32, link, area));
         }
     }
-    ties.sort_by_key(|tie| (tie.0, tie.1));
-    let ties_in = |block: usize| {
-        let first = ties.partition_point(|tie| tie.0 < block);
-        let count = ties[first..].iter().take_while(|tie| tie.0 == block).count();
-        &ties[first..first + count]
+    entries.sort_by_key(|entry| (entry.0, entry.1));
+    let entries_in = |block: usize| {
+        let first = entries.partition_point(|entry| entry.0 < block);
+        let count = entries[first..].iter().take_while(|entry| entry.0 == block).count();
+        &entries[first..first + count]
     };
 
     let blocks = 1..level.topology.len();
@@ -62,54 +62,54 @@ pub(super) fn read<const D: usize>(
         .with_min_len(16)
         .with_max_len(64)
         .map(|block| {
-            let ties = ties_in(block);
-            let is_usual = level.stencil.is_known(block)
-                || ties.is_empty()
+            let entries = entries_in(block);
+            let is_interned = level.stencil.is_known(block)
+                || entries.is_empty()
                     && !level.stencil.has_partial_links(block)
                     && source.ground(block).iter().all(|&ground| ground == 0.0)
                     && source.material(block).is_none_or(|second| !second.contains(&true));
-            if is_usual {
-                return Kind::Usual(key_of(level, block));
+            if is_interned {
+                return Kind::Interned(key_of(level, block));
             }
-            let mut tied = masks::NONE;
-            ties.iter().for_each(|tie| tied[tie.1 / 64] |= 1 << (tie.1 % 64));
-            Kind::Own(Box::new(own_pattern(level, &source, block, &tied, net.whole)))
+            let mut with_shared = masks::NONE;
+            entries.iter().for_each(|entry| with_shared[entry.1 / 64] |= 1 << (entry.1 % 64));
+            Kind::Unique(Box::new(unique_pattern(level, &source, block, &with_shared, net.whole)))
         })
         .collect();
-    // Usual patterns come first.
-    let mut wanted = Wanted::from(1);
+    // Interned patterns come first.
+    let mut interner = Interner::from(1);
     let mut patterns = vec![0];
     patterns.extend(kinds.iter().map(|kind| match kind {
-        Kind::Usual(key) => wanted.number(*key),
-        Kind::Own(_) => 0,
+        Kind::Interned(key) => interner.intern(*key),
+        Kind::Unique(_) => 0,
     }));
-    let wanted = wanted.trace(&mut net.usual, &mut net.origin, |key| are_alike.then_some(*key));
-    renew(
+    let keys = interner.match_previous(&mut net.interned, &mut net.previous, |key| are_alike.then_some(*key));
+    rebuild(
         &mut net.patterns,
-        &net.origin,
-        USUAL,
+        &net.previous,
+        INTERNED,
         || (),
         |(), place| match place {
             0 => Pattern::default(),
-            place => usual_pattern::<D>(&wanted[place - 1], net.whole),
+            place => interned_pattern::<D>(&keys[place - 1], net.whole),
         },
     );
     for (block, kind) in kinds.into_iter().enumerate() {
-        if let Kind::Own(pattern) = kind {
+        if let Kind::Unique(pattern) = kind {
             patterns[block + 1] = net.patterns.len() as u32;
             net.patterns.push(*pattern);
         }
     }
-    net.origin.resize(net.patterns.len(), NEW);
+    net.previous.resize(net.patterns.len(), NEW);
     net.lay_out(&patterns);
-    let list = ties.iter().filter_map(|&(block, cell, shared, link, area)| {
+    let list = entries.iter().filter_map(|&(block, cell, shared, link, area)| {
         let colour = colour_of::<D>(cell);
         let node = net.pattern(block).find(cell, 0)? as u32 + net.blocks[block].nodes[colour];
-        Some(Tie { node: (colour as u8, node), shared, link, area })
+        Some(SharedEntry { node: (colour as u8, node), shared, link, area })
     });
     let list = list.collect();
-    net.ties.set(system.shared.len(), list);
-    net.ties.index(&net.blocks);
+    net.shared.set(system.shared.len(), list);
+    net.shared.index(&net.blocks);
 }
 
 fn live<const D: usize>(level: &Level<D>, block: usize) -> masks::Bits {
@@ -133,21 +133,21 @@ fn key_of<const D: usize>(level: &Level<D>, block: usize) -> Key {
     (here, sides)
 }
 
-/// A pattern of some cells, listed; `link(cell, axis, high)` is their link to the neighbour there, `traits(cell)` the rest.
+/// A pattern of some cells, listed; `link(cell, axis, high)` is their link to the neighbour there, `terms(cell)` the rest.
 pub(super) fn pattern_of<const D: usize>(
     cells: &masks::Bits,
     whole: f32,
     link: impl Fn(usize, usize, bool) -> f32,
-    traits: impl Fn(usize) -> Traits,
+    terms: impl Fn(usize) -> NodeTerms,
 ) -> Pattern {
-    let mut nodes: [Vec<(u16, Traits)>; 2] = Default::default();
+    let mut nodes: [Vec<(u16, NodeTerms)>; 2] = Default::default();
     let mut index = [0u16; 512];
     for cell in masks::each(cells) {
         let nodes = &mut nodes[colour_of::<D>(cell)];
         index[cell] = nodes.len() as u16;
-        nodes.push((cell as u16, traits(cell)));
+        nodes.push((cell as u16, terms(cell)));
     }
-    let mut draft = Draft::new::<D>(&nodes);
+    let mut builder = PatternBuilder::new::<D>(&nodes);
     for cell in masks::each(cells) {
         let (colour, node) = (colour_of::<D>(cell), index[cell] as usize);
         for axis in 0..D {
@@ -157,18 +157,18 @@ pub(super) fn pattern_of<const D: usize>(
                     let direction = 2 * axis + high as usize;
                     match across(cell, axis, high) {
                         (other, false) => {
-                            draft.link_here(colour, node, Some(direction), index[other] as usize, g);
+                            builder.link_local(colour, node, Some(direction), index[other] as usize, g);
                         }
                         (other, true) => {
-                            let there = Beyond { side: direction as u8, ordinal: 0, cell: other as u16 };
-                            draft.link_there(colour, node, Some(direction), there, g);
+                            let there = HaloNode { side: direction as u8, ordinal: 0, cell: other as u16 };
+                            builder.link_halo(colour, node, Some(direction), there, g);
                         }
                     }
                 }
             }
         }
     }
-    draft.finish(whole)
+    builder.finish(whole)
 }
 
 /// Cells with a link in each direction, if all links between nodes are there: `beside(side)` are the nodes of the block
@@ -186,10 +186,10 @@ fn linked<const D: usize>(
     })
 }
 
-fn usual_pattern<const D: usize>(key: &Key, whole: f32) -> Pattern {
+fn interned_pattern<const D: usize>(key: &Key, whole: f32) -> Pattern {
     let (cells, sides) = key;
     // Cells beyond each side that are unknowns, in their own block.
-    let beyond: [masks::Bits; DIRECTIONS] = std::array::from_fn(|side| {
+    let halo: [masks::Bits; DIRECTIONS] = std::array::from_fn(|side| {
         let mut bits = masks::NONE;
         for bit in masks::each_in(sides[side]) {
             let cell = masks::plane_cell::<D>(bit, side / 2, side % 2 == 0);
@@ -197,24 +197,24 @@ fn usual_pattern<const D: usize>(key: &Key, whole: f32) -> Pattern {
         }
         bits
     });
-    let linked = linked::<D>(cells, |side| beyond[side]);
-    let content = Content { nodes: cells, linked: &linked, whole, special: &masks::NONE };
-    if let Some(choice) = Choice::new::<D>(cells)
-        && let Some(pattern) = rows::pattern_in_rows::<D>(choice, &content, None, |_| Traits::default())
+    let linked = linked::<D>(cells, |side| halo[side]);
+    let content = BlockContent { nodes: cells, linked: &linked, whole, special: &masks::NONE };
+    if let Some(choice) = RowChoice::new::<D>(cells)
+        && let Some(pattern) = rows::pattern_in_rows::<D>(choice, &content, None, |_| NodeTerms::default())
     {
         return pattern;
     }
     let link = |cell: usize, axis: usize, high: bool| {
         if masks::has(&linked[2 * axis + high as usize], cell) { whole } else { 0.0 }
     };
-    pattern_of::<D>(cells, whole, link, |_| Traits::default())
+    pattern_of::<D>(cells, whole, link, |_| NodeTerms::default())
 }
 
-fn own_pattern<const D: usize>(
+fn unique_pattern<const D: usize>(
     level: &Level<D>,
     source: &Finest<'_, D>,
     block: usize,
-    tied: &masks::Bits,
+    with_shared: &masks::Bits,
     whole: f32,
 ) -> Pattern {
     let beside = level.topology.beside(block);
@@ -225,23 +225,23 @@ fn own_pattern<const D: usize>(
         (other, is_beyond) => links[axis][is_beyond as usize][other],
     };
     let (ground, area, second) = (source.ground(block), source.area(block), source.material(block));
-    let traits = |cell: usize| Traits {
+    let terms = |cell: usize| NodeTerms {
         ground: ground[cell],
         area: area[cell],
         second: second.is_some_and(|second| second[cell]),
-        is_tied: masks::has(tied, cell),
+        has_shared: masks::has(with_shared, cell),
     };
     let cells = live(level, block);
     let is_one_material = second.is_none_or(|second| {
         let all = masks::bits_of(second, |second| second);
         all == masks::NONE || (0..masks::words(D)).all(|word| cells[word] & !all[word] == 0)
     });
-    if let Some(choice) = Choice::new::<D>(&cells).filter(|_| is_one_material) {
-        let mut special = masks::or(tied, &masks::bits_of(ground, |ground| ground != 0.0));
+    if let Some(choice) = RowChoice::new::<D>(&cells).filter(|_| is_one_material) {
+        let mut special = masks::or(with_shared, &masks::bits_of(ground, |ground| ground != 0.0));
         if let Some(second) = second {
             special = masks::or(&special, &masks::bits_of(second, |second| second));
         }
-        let content = |linked| Content { nodes: &cells, linked, whole, special: &special };
+        let content = |linked| BlockContent { nodes: &cells, linked, whole, special: &special };
         let pattern = if level.stencil.has_partial_links(block) {
             let (mut linked, mut table) = ([masks::NONE; DIRECTIONS], vec![0.0; DIRECTIONS * block_cells(D)]);
             let tables = table.chunks_exact_mut(block_cells(D));
@@ -251,14 +251,14 @@ fn own_pattern<const D: usize>(
                 }
                 *linked = masks::bits_of(table, |link| link > 0.0);
             }
-            rows::pattern_in_rows::<D>(choice, &content(&linked), Some(&table), traits)
+            rows::pattern_in_rows::<D>(choice, &content(&linked), Some(&table), terms)
         } else {
             let linked = linked::<D>(&cells, |side| live(level, beside[side / 2][side % 2] as usize));
-            rows::pattern_in_rows::<D>(choice, &content(&linked), None, traits)
+            rows::pattern_in_rows::<D>(choice, &content(&linked), None, terms)
         };
         if let Some(pattern) = pattern {
             return pattern;
         }
     }
-    pattern_of::<D>(&cells, whole, link, traits)
+    pattern_of::<D>(&cells, whole, link, terms)
 }

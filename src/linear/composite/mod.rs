@@ -1,34 +1,47 @@
-//! Systems in which *bodies* of many cells move as a whole (CBAR §5 and §6).
+//! Composite multigrid: systems in which *bodies* of many cells move as a whole (CBAR §5 and §6).
 //!
 //! `A = L + Σ_b J_bᵀ K_b J_b`: the network `L` of a [`super::System`] between the cells outside of bodies, and for each
-//! body the response `K_b` of its few degrees of freedom to the pressures around it. Cells inside bodies are no unknowns.
+//! body the response `K_b` of its few degrees of freedom to the pressures around it. `J_b` gathers pressures on the faces
+//! of a body into forces, `J_bᵀ` scatters its velocity back to the cells beside it; the product is never formed. Cells
+//! inside bodies are no unknowns, until on coarse levels they take the bodies' place.
 //!
-//! * `net`, `pattern`, `visit`, `ties`: a network stored without gaps. Between tiles there are sheets of cells: blocks of
-//!   their own shape, most of them alike. `frame`, `rows`, `sight`: blocks are kept in rows that lie as their nodes do, and
-//!   swept as they are without bodies. `gather`: those that rows do not suit, node by node.
-//! * `finest`, `join`, `coarser`: networks of the levels; `surfaces`, `shape`: where bodies touch them, and how they ask the nodes there.
-//! * `fill`: the level from which on the cells inside bodies are nodes like others.
-//! * `cycle`: the preconditioner, down to a level that `last` solves exactly.
-//! * `space`: the vectors of a solve; `space::fields`: between these and the fields of a system.
+//! ```text
+//! level 0 .. lagged − 1     compact network + J K Jᵀ, evaluated once per V-cycle leg   (cells much smaller than bodies)
+//! level .. first_filled − 1 compact network + J K Jᵀ, evaluated before every sweep
+//! level first_filled ..     network of all liquid cells, those inside bodies included   (cells half as wide as bodies)
+//! coarsest                  dense Cholesky, or more sweeps
+//! ```
+//!
+//! * `space`: the vectors of conjugate gradients and the product `A p`; `space::fields`: fields of a system in and out.
+//! * `cycle`: the levels and the V-cycle over them, down to the level that `dense` solves exactly.
+//! * `network`: one level: storage, `network::sweeps` the red–black Gauss–Seidel smoother and Jacobi,
+//!   `network::transfers` restriction and prolongation.
+//! * `finest`, `aggregate`, `coarsen`: the network of a system, which nodes become one on the next level, and the Galerkin
+//!   sums of links between these. `fill`: the level from which on cells inside bodies are nodes like others.
+//! * `surfaces`, `weights`: `J`, `K` and `Jᵀ` on a level. `shared`: rows of the shared nodes (bubbles).
+//! * `pattern`, `row_layout`, `rows`, `neighbours`, `list_kernels`: how a block of 8^D cells stores its nodes. Between tiles
+//!   there are sheets of cells, so most blocks keep few of their cells, and most are alike: equal blocks share a pattern
+//!   (`interner`). Blocks in rows are smoothed by SIMD kernels, the rest node by node from index lists.
+//! * `visit`: blocks in parallel, with arrays cut between them. `components`: parts of the network without ground.
 
-mod coarser;
+mod aggregate;
+mod coarsen;
 mod components;
 mod cycle;
+mod dense;
 mod fill;
 mod finest;
-mod frame;
-mod gather;
-mod join;
-mod last;
-mod net;
+mod interner;
+mod list_kernels;
+mod neighbours;
+mod network;
 mod pattern;
+mod row_layout;
 mod rows;
-mod shape;
-mod sight;
+mod shared;
 mod space;
-mod stock;
 mod surfaces;
-mod ties;
 mod visit;
+mod weights;
 
 pub(super) use space::Composite;

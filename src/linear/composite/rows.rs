@@ -1,5 +1,5 @@
-//! Blocks kept in rows, and swept as blocks of networks without bodies are. Cells that are no nodes have no diagonal, and their
-//! value stays 0.
+//! Blocks kept in rows: their patterns, and SIMD kernels for smoothing, residuals and products. Cells that are no nodes have no
+//! diagonal, and their value stays 0.
 
 use multiversion::multiversion;
 
@@ -8,27 +8,27 @@ use crate::math::power;
 
 use super::super::kernels::{links_of, product_from, pull_from, with_links};
 use super::super::layout::{Row, half_rows, join_row, plane_rows, row_of_cover, split_row};
-use super::frame::{Choice, Frame, THERE, Turned, frame};
-use super::pattern::{DIRECTIONS, End, Half, Pattern, Traits};
-use super::sight::Sight;
+use super::neighbours::NeighbourView;
+use super::pattern::{DIRECTIONS, End, Half, NodeTerms, Pattern};
+use super::row_layout::{HALO, Oriented, RowChoice, RowLayout, frame};
 
 /// What a pattern in rows has beside its halves.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rows {
-    pub frame: &'static Frame,
+    pub frame: &'static RowLayout,
     /// Its nodes, by cell.
     pub nodes: masks::Bits,
-    /// Those that have a link in each direction.
+    /// Nodes that have a link in each direction.
     pub linked: [masks::Bits; DIRECTIONS],
     /// By direction and colour: rows with links beyond that side of the block, as bits.
-    pub outward: [[u32; 2]; DIRECTIONS],
+    pub halo_rows: [[u32; 2]; DIRECTIONS],
     /// If not all rows are kept.
-    pub few: Option<Few>,
+    pub kept_rows: Option<KeptRows>,
 }
 
 /// The rows that a block keeps.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Few {
+pub(super) struct KeptRows {
     kept: Vec<u8>,
     /// Each row's number among them.
     rank: [u8; 32],
@@ -37,29 +37,29 @@ pub(super) struct Few {
 /// Not kept.
 const ABSENT: u8 = u8::MAX;
 
-impl Few {
-    fn new(rows: u32) -> Few {
+impl KeptRows {
+    fn new(rows: u32) -> KeptRows {
         let kept: Vec<u8> = masks::each_in(u64::from(rows)).map(|row| row as u8).collect();
         let mut rank = [ABSENT; 32];
         kept.iter().enumerate().for_each(|(number, &row)| rank[row as usize] = number as u8);
-        Few { kept, rank }
+        KeptRows { kept, rank }
     }
 }
 
 impl Rows {
     /// The rows that are kept, in order.
     pub fn kept(&self) -> impl Iterator<Item = usize> + '_ {
-        let all = if self.few.is_some() { 0 } else { self.frame.cells[0].len() / 8 };
-        let few = self.few.iter().flat_map(|few| &few.kept).map(|&row| row as usize);
-        (0..all).chain(few)
+        let all = if self.kept_rows.is_some() { 0 } else { self.frame.cells[0].len() / 8 };
+        let kept_rows = self.kept_rows.iter().flat_map(|kept_rows| &kept_rows.kept).map(|&row| row as usize);
+        (0..all).chain(kept_rows)
     }
 
     /// A row's number among those kept, if it is.
     #[inline]
     pub fn rank(&self, row: usize) -> Option<usize> {
-        match &self.few {
+        match &self.kept_rows {
             None => Some(row),
-            Some(few) => (few.rank[row] != ABSENT).then_some(few.rank[row] as usize),
+            Some(kept_rows) => (kept_rows.rank[row] != ABSENT).then_some(kept_rows.rank[row] as usize),
         }
     }
 
@@ -67,7 +67,7 @@ impl Rows {
     #[inline]
     pub fn place(&self, cell: usize) -> usize {
         let place = self.frame.place[cell] as usize;
-        self.few.as_ref().map_or(place, |few| 8 * few.rank[place / 8] as usize + place % 8)
+        self.kept_rows.as_ref().map_or(place, |kept_rows| 8 * kept_rows.rank[place / 8] as usize + place % 8)
     }
 
     /// The colour of a cell.
@@ -83,7 +83,7 @@ impl Rows {
         pattern: &Pattern,
         mut each: impl FnMut([u8; 3], usize, f64),
     ) {
-        let (plane, turn) = (const { plane_rows(D) }, &self.frame.turn);
+        let (plane, orientation) = (const { plane_rows(D) }, &self.frame.orientation);
         for coarse_row in 0..4 * plane.div_ceil(2) {
             let (m, across) = (coarse_row % 4, coarse_row / 4);
             let mut lanes = LinksOfLanes::default();
@@ -95,13 +95,13 @@ impl Rows {
                 }
             }
             let sums = lanes.by_role::<D>();
-            for (role, &axis) in turn.iter().enumerate() {
+            for (role, &axis) in orientation.iter().enumerate() {
                 for (side, sums) in sums[role].iter().enumerate() {
                     for (x, &sum) in sums.iter().enumerate().filter(|(_, sum)| **sum > 0.0) {
                         let mut cell = [0; 3];
-                        (cell[turn[0]], cell[turn[D - 1]]) = (x as u8, m as u8);
+                        (cell[orientation[0]], cell[orientation[D - 1]]) = (x as u8, m as u8);
                         if D == 3 {
-                            cell[turn[1]] = across as u8;
+                            cell[orientation[1]] = across as u8;
                         }
                         each(cell, 2 * axis + side, sum);
                     }
@@ -115,12 +115,12 @@ impl Rows {
     pub fn end(&self, cell: usize, direction: usize) -> End {
         let colour = self.colour(cell);
         let near = self.frame.near[direction * self.frame.place.len() + cell];
-        match (near & THERE, &self.few) {
-            (0, None) => End::Here(1 - colour, near as usize),
-            (0, Some(few)) => {
-                End::Here(1 - colour, 8 * few.rank[near as usize / 8] as usize + near as usize % 8)
+        match (near & HALO, &self.kept_rows) {
+            (0, None) => End::Local(1 - colour, near as usize),
+            (0, Some(kept_rows)) => {
+                End::Local(1 - colour, 8 * kept_rows.rank[near as usize / 8] as usize + near as usize % 8)
             }
-            _ => End::There((near & !THERE) as usize),
+            _ => End::Halo((near & !HALO) as usize),
         }
     }
 
@@ -130,13 +130,13 @@ impl Rows {
         links.get(self.place_of_link(cell, direction)).copied().unwrap_or(whole)
     }
 
-    /// Where that link is among those of its colour.
+    /// Where a cell's link in a direction is among those of its colour.
     #[inline]
     fn place_of_link(&self, cell: usize, direction: usize) -> usize {
         let at = self.frame.link[direction * self.frame.place.len() + cell] as usize;
         // Each row has as many rows of links as nodes have neighbours.
         let each = self.frame.link_rows * 8;
-        self.few.as_ref().map_or(at, |few| few.rank[at / each] as usize * each + at % each)
+        self.kept_rows.as_ref().map_or(at, |kept_rows| kept_rows.rank[at / each] as usize * each + at % each)
     }
 }
 
@@ -231,7 +231,7 @@ pub(super) fn octet<const D: usize>(bits: &masks::Bits, at: [usize; D]) -> u8 {
 pub(super) const LOW: [u8; 3] = [0b0101_0101, 0b0011_0011, 0b0000_1111];
 
 /// What a block is made of.
-pub(super) struct Content<'a> {
+pub(super) struct BlockContent<'a> {
     /// The cells that are nodes.
     pub nodes: &'a masks::Bits,
     /// Those with a link in each direction.
@@ -242,53 +242,54 @@ pub(super) struct Content<'a> {
     pub special: &'a masks::Bits,
 }
 
-/// A pattern in the rows of a [`Choice`] made for its nodes; `traits(cell)` are those of special ones. `table` has the links by
+/// A pattern in the rows of a [`RowChoice`] made for its nodes; `terms(cell)` are those of special ones. `table` has the links by
 /// direction and cell, 0 where there is none, unless all are whole. None if a node is held by nothing.
 pub(super) fn pattern_in_rows<const D: usize>(
-    choice: Choice,
-    content: &Content<'_>,
+    choice: RowChoice,
+    content: &BlockContent<'_>,
     table: Option<&[f32]>,
-    traits: impl Fn(usize) -> Traits,
+    terms: impl Fn(usize) -> NodeTerms,
 ) -> Option<Pattern> {
-    let &Content { nodes, linked, whole, special } = content;
-    let frame = frame::<D>(choice.turn);
-    let few = choice.rows.map(Few::new);
-    let mut rows = Box::new(Rows { frame, nodes: *nodes, linked: *linked, outward: Default::default(), few });
-    let mut outward = rows.outward;
-    let turned = |bits: &masks::Bits| Turned::<D>::new(bits, choice.turn);
-    let (turned_nodes, turned_links) = (turned(nodes), linked.each_ref().map(turned));
+    let &BlockContent { nodes, linked, whole, special } = content;
+    let frame = frame::<D>(choice.orientation);
+    let kept_rows = choice.rows.map(KeptRows::new);
+    let mut rows =
+        Box::new(Rows { frame, nodes: *nodes, linked: *linked, halo_rows: Default::default(), kept_rows });
+    let mut halo_rows = rows.halo_rows;
+    let oriented = |bits: &masks::Bits| Oriented::<D>::new(bits, choice.orientation);
+    let (oriented_nodes, oriented_links) = (oriented(nodes), linked.each_ref().map(oriented));
     let mut pattern = Pattern::default();
     for colour in 0..2 {
         let half = &mut pattern.half[colour];
         let (all, _) = frame.cells[colour].as_chunks::<8>();
-        half.cells = match &rows.few {
+        half.cells = match &rows.kept_rows {
             None => frame.cells[colour].as_slice().into(),
-            Some(few) => few.kept.iter().flat_map(|&row| all[row as usize]).collect(),
+            Some(kept_rows) => kept_rows.kept.iter().flat_map(|&row| all[row as usize]).collect(),
         };
-        half.beyond = frame.beyond[colour].as_slice().into();
+        half.halo = frame.halo[colour].as_slice().into();
         half.own = 1;
         let count = half.cells.len();
         half.diagonal = vec![0.0; count];
         let own_special = masks::and(&masks::and(special, nodes), &frame.coloured[colour]);
         if own_special != masks::NONE {
-            let mut list = vec![Traits::default(); count];
+            let mut list = vec![NodeTerms::default(); count];
             for cell in masks::each(&own_special) {
-                let (own, place) = (traits(cell), rows.place(cell));
-                half.is_tied |= own.is_tied;
+                let (own, place) = (terms(cell), rows.place(cell));
+                half.has_shared |= own.has_shared;
                 half.diagonal[place] = f64::from(own.ground);
                 list[place] = own;
             }
-            pattern.traits[colour] = list;
+            pattern.terms[colour] = list;
         }
         if table.is_some() {
             half.links = vec![0.0; 2 * D * count];
         }
         for (at, (row, sums)) in rows.kept().zip(rows_mut(&mut half.diagonal)).enumerate() {
             let mut counts = [0; 8];
-            for (direction, linked) in turned_links.iter().enumerate().take(2 * D) {
+            for (direction, linked) in oriented_links.iter().enumerate().take(2 * D) {
                 let lanes = linked.lanes(row, colour);
                 let looks_out = lanes & frame.outer[direction][colour][row] != 0;
-                outward[direction][colour] |= u32::from(looks_out) << row;
+                halo_rows[direction][colour] |= u32::from(looks_out) << row;
                 let marks = masks::marks_of(lanes);
                 (0..8).for_each(|lane| counts[lane] += marks[lane]);
             }
@@ -301,19 +302,19 @@ pub(super) fn pattern_in_rows<const D: usize>(
             } else {
                 (0..8).for_each(|lane| sums[lane] += f64::from(whole) * f64::from(counts[lane]));
             }
-            let is_tied = |place: usize| {
-                half.is_tied && pattern.traits[colour].get(place).is_some_and(|traits| traits.is_tied)
+            let has_shared = |place: usize| {
+                half.has_shared && pattern.terms[colour].get(place).is_some_and(|terms| terms.has_shared)
             };
             let mut loose = [0; 8];
             (0..8).for_each(|lane| loose[lane] = u8::from(sums[lane] <= 0.0));
-            let loose = masks::row_of(&loose) & turned_nodes.lanes(row, colour);
-            if masks::each_in(u64::from(loose)).any(|lane| !is_tied(8 * at + lane)) {
+            let loose = masks::row_of(&loose) & oriented_nodes.lanes(row, colour);
+            if masks::each_in(u64::from(loose)).any(|lane| !has_shared(8 * at + lane)) {
                 return None;
             }
         }
         half.find_inverse();
     }
-    rows.outward = outward;
+    rows.halo_rows = halo_rows;
     pattern.rows = Some(rows);
     Some(pattern)
 }
@@ -323,14 +324,14 @@ pub(super) fn pattern_in_rows<const D: usize>(
 #[inline]
 fn take_links<const D: usize>(
     table: &[f32],
-    frame: &Frame,
+    frame: &RowLayout,
     colour: usize,
     row: usize,
     links: &mut [Row<f32>],
 ) {
     let (cells, _) = frame.cells[colour].as_chunks::<8>();
     let (cells, each) = (cells[row], table.len() / DIRECTIONS);
-    let of = |role: usize, high: usize| &table[(2 * frame.turn[role] + high) * each..][..each];
+    let of = |role: usize, high: usize| &table[(2 * frame.orientation[role] + high) * each..][..each];
     for high in 0..2 {
         let along = of(0, high);
         (0..8).for_each(|lane| links[high][lane] = along[cells[lane] as usize]);
@@ -353,16 +354,16 @@ pub(super) fn rows<T>(values: &[T]) -> &[Row<T>] {
     values.as_chunks().0
 }
 
-/// The same, to be changed.
+/// Mutable values in rows.
 #[inline(always)]
 pub(super) fn rows_mut<T>(values: &mut [T]) -> &mut [Row<T>] {
     values.as_chunks_mut().0
 }
 
-/// What the nodes of some rows have.
+/// A coefficient of the nodes of some rows.
 #[derive(Clone, Copy)]
 pub(super) enum Values<'a> {
-    /// The same for all.
+    /// One value for all.
     Same(f32),
     /// Row by row.
     Each(&'a [Row<f32>]),
@@ -391,23 +392,23 @@ fn links(half: &Half) -> Option<&[Row<f32>]> {
     (!half.links.is_empty()).then(|| rows(&half.links))
 }
 
-/// One pass over the nodes of a colour; a node's row is `diagonal x − Σ g x_neighbour = rhs`.
+/// Gauss–Seidel half-sweep over the nodes of a colour; a node's row is `diagonal x − Σ g x_neighbour = rhs`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 pub(super) fn relax<const D: usize>(
     x: &mut [f32],
     rhs: &[f32],
     inverse: &[f32],
     half: &Half,
-    sight: &Sight<'_, f32>,
+    view: &NeighbourView<'_, f32>,
     whole: f32,
 ) {
     let (x, rhs, inverse, diagonal) = (rows_mut(x), rows(rhs), rows(inverse), rows(&half.rounded));
     let count = x.len();
-    sight.check(count);
+    view.check(count);
     assert!(rhs.len() == count && inverse.len() == count && diagonal.len() == count);
     with_links!(links(half), count, links, {
         for row in 0..count {
-            let near = sight.neighbours(row);
+            let near = view.neighbours(row);
             let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
             for lane in 0..8 {
                 let residual = rhs[row][lane] + sum[lane] - diagonal[row][lane] * x[row][lane];
@@ -417,24 +418,24 @@ pub(super) fn relax<const D: usize>(
     });
 }
 
-/// The same where `inverse` is one over the diagonal: what a node was before does not matter.
+/// Gauss–Seidel half-sweep where `inverse` is one over the diagonal: what a node was before does not matter.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 pub(super) fn relax_alone<const D: usize>(
     x: &mut [f32],
     rhs: &[f32],
     inverse: Values<'_>,
     links: Option<&[Row<f32>]>,
-    sight: &Sight<'_, f32>,
+    view: &NeighbourView<'_, f32>,
     whole: f32,
 ) {
     let (x, rhs) = (rows_mut(x), rows(rhs));
     let count = x.len();
-    sight.check(count);
+    view.check(count);
     assert!(rhs.len() == count);
     with_values!(inverse, count, inverse, {
         with_links!(links, count, links, {
             for row in 0..count {
-                let (near, inverse) = (sight.neighbours(row), inverse(row));
+                let (near, inverse) = (view.neighbours(row), inverse(row));
                 let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
                 for lane in 0..8 {
                     x[row][lane] = (rhs[row][lane] + sum[lane]) * inverse[lane];
@@ -444,7 +445,7 @@ pub(super) fn relax_alone<const D: usize>(
     });
 }
 
-/// `rhs + Σ g x_neighbour − diagonal x`, and 0 where there is no node.
+/// Residual `rhs + Σ g x_neighbour − diagonal x`, and 0 where there is no node.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 pub(super) fn residual<const D: usize>(
     out: &mut [f32],
@@ -452,17 +453,17 @@ pub(super) fn residual<const D: usize>(
     rhs: &[f32],
     inverse: &[f32],
     half: &Half,
-    sight: &Sight<'_, f32>,
+    view: &NeighbourView<'_, f32>,
     whole: f32,
 ) {
     let (out, x, rhs, inverse, diagonal) =
         (rows_mut(out), rows(x), rows(rhs), rows(inverse), rows(&half.rounded));
     let count = out.len();
-    sight.check(count);
+    view.check(count);
     assert!(x.len() == count && rhs.len() == count && inverse.len() == count && diagonal.len() == count);
     with_links!(links(half), count, links, {
         for row in 0..count {
-            let near = sight.neighbours(row);
+            let near = view.neighbours(row);
             let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
             for lane in 0..8 {
                 let residual = rhs[row][lane] + sum[lane] - diagonal[row][lane] * x[row][lane];
@@ -472,7 +473,7 @@ pub(super) fn residual<const D: usize>(
     });
 }
 
-/// The same where `inverse` is one over the diagonal.
+/// Residual where `inverse` is one over the diagonal.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 pub(super) fn residual_alone<const D: usize>(
     out: &mut [f32],
@@ -480,17 +481,17 @@ pub(super) fn residual_alone<const D: usize>(
     rhs: &[f32],
     inverse: Values<'_>,
     links: Option<&[Row<f32>]>,
-    sight: &Sight<'_, f32>,
+    view: &NeighbourView<'_, f32>,
     whole: f32,
 ) {
     let (out, x, rhs) = (rows_mut(out), rows(x), rows(rhs));
     let count = out.len();
-    sight.check(count);
+    view.check(count);
     assert!(x.len() == count && rhs.len() == count);
     with_values!(inverse, count, inverse, {
         with_links!(links, count, links, {
             for row in 0..count {
-                let (near, inverse) = (sight.neighbours(row), inverse(row));
+                let (near, inverse) = (view.neighbours(row), inverse(row));
                 let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
                 for lane in 0..8 {
                     let residual = rhs[row][lane] + sum[lane] - x[row][lane] / inverse[lane];
@@ -501,7 +502,7 @@ pub(super) fn residual_alone<const D: usize>(
     });
 }
 
-/// Adds the values of one colour of a block to the cells of its cover, which are in natural order.
+/// Restriction: adds the values of one colour of a block to the cells of its cover, which are in natural order.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 pub(super) fn fold<const D: usize>(cover: &mut [Row<f32>], octant: &[usize; D], values: &[f32]) {
     let (count, plane) = (const { half_rows(D) }, const { plane_rows(D) });
@@ -554,37 +555,37 @@ pub(super) fn product<T: Copy + Into<f64>, const D: usize>(
     out: &mut [f64],
     p: &[T],
     half: &Half,
-    sight: &Sight<'_, T>,
+    view: &NeighbourView<'_, T>,
     whole: f64,
 ) {
     let (out, p, diagonal) = (rows_mut(out), rows(p), rows(&half.diagonal));
     let count = out.len();
-    sight.check(count);
+    view.check(count);
     assert!(p.len() == count && diagonal.len() == count);
     with_links!(links(half), count, links, {
         for row in 0..count {
-            let near = sight.neighbours(row);
+            let near = view.neighbours(row);
             out[row] = product_from::<T, D>(p[row], &near, whole, links_of::<D>(links, row), diagonal[row]);
         }
     });
 }
 
-/// The same with whole links, and with a diagonal of its own.
+/// `A p` of the nodes of a colour with whole links, and with a diagonal that does not come from a pattern.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 pub(super) fn product_alone<T: Copy + Into<f64>, const D: usize>(
     out: &mut [f64],
     p: &[T],
     diagonal: Values<'_>,
-    sight: &Sight<'_, T>,
+    view: &NeighbourView<'_, T>,
     whole: f64,
 ) {
     let (out, p) = (rows_mut(out), rows(p));
     let count = out.len();
-    sight.check(count);
+    view.check(count);
     assert!(p.len() == count);
     with_values!(diagonal, count, diagonal, {
         for row in 0..count {
-            let near = sight.neighbours(row);
+            let near = view.neighbours(row);
             out[row] = product_from::<T, D>(p[row], &near, whole, None, diagonal(row).map(f64::from));
         }
     });

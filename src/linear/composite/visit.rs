@@ -1,4 +1,4 @@
-//! Going through the blocks of a network on several threads, with arrays that hold a number of entries per block.
+//! Parallel walk over the blocks of a network, with arrays cut between blocks of different lengths.
 
 use std::ops::Range;
 
@@ -23,9 +23,9 @@ pub(super) struct Block {
     pub pattern: u32,
     pub form: Form,
     pub keeps_links: bool,
-    /// Whether shared nodes are linked to nodes of each colour.
-    pub is_tied: [bool; 2],
-    /// Whether its nodes are kept in rows, and passes over one colour need nothing of its pattern: see [`visit_stretches`].
+    /// Whether nodes of each colour are linked to shared ones.
+    pub has_shared: [bool; 2],
+    /// Whether its nodes are kept in rows, and passes over one colour need nothing of its pattern: see [`visit_batches`].
     pub is_plain: bool,
     /// Whether, on top of that, all its cells are nodes, and have all their links: these have the same diagonal in all such
     /// blocks. On the finest level only.
@@ -33,8 +33,8 @@ pub(super) struct Block {
     /// First place of each colour, where a row can start, and how many there are.
     pub nodes: [u32; 2],
     pub counts: [u32; 2],
-    /// First of the places beyond the block that are copied for each colour's nodes: see `sight`.
-    pub beyond: [u32; 2],
+    /// First of the places beyond the block that are copied for each colour's nodes: see `view`.
+    pub halo: [u32; 2],
 }
 
 impl Block {
@@ -50,7 +50,7 @@ pub(super) fn range(blocks: &[Block], block: usize, colour: usize) -> Range<usiz
     first..first + blocks[block].counts[colour] as usize
 }
 
-/// The same, filled up to whole rows.
+/// Where the nodes of a colour of a block lie, filled up to whole rows.
 #[inline]
 pub(super) fn whole_rows(blocks: &[Block], block: usize, colour: usize) -> Range<usize> {
     let range = range(blocks, block, colour);
@@ -71,7 +71,7 @@ pub(super) fn clear_unused<T: Default + Copy>(blocks: &[Block], values: &mut [T]
 /// Places that a thread takes at a time where it does not matter which block they belong to.
 pub(super) const PIECE: usize = 8 * 1024;
 
-/// Pieces of the arrays of both colours, which are so long. What blocks leave unused is part of them.
+/// Pieces of the arrays of both colours, of which the first `counts` entries are nodes or unused places between blocks.
 pub(super) fn pieces<T: Sync>(
     values: &[Vec<T>; 2],
     counts: [usize; 2],
@@ -80,7 +80,7 @@ pub(super) fn pieces<T: Sync>(
     red[..counts[0]].par_chunks(PIECE).chain(black[..counts[1]].par_chunks(PIECE))
 }
 
-/// The same, to be changed.
+/// Mutable pieces of the arrays of both colours.
 pub(super) fn pieces_mut<T: Send>(
     values: &mut [Vec<T>; 2],
     counts: [usize; 2],
@@ -89,21 +89,21 @@ pub(super) fn pieces_mut<T: Send>(
     red[..counts[0]].par_chunks_mut(PIECE).chain(black[..counts[1]].par_chunks_mut(PIECE))
 }
 
-/// So many blocks, with so many places for nodes of each colour.
+/// Number of blocks, and of node slots per colour.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     blocks: usize,
     nodes: [usize; 2],
     /// How many of the places are used: all, but for a single block, which leaves some so that the next one starts a row.
     used: [usize; 2],
-    beyond: [usize; 2],
+    halo: [usize; 2],
 }
 
 impl Extent {
     fn new(from: &Block, to: &Block, blocks: usize) -> Extent {
         let nodes = [0, 1].map(|colour| (to.nodes[colour] - from.nodes[colour]) as usize);
-        let beyond = [0, 1].map(|colour| (to.beyond[colour] - from.beyond[colour]) as usize);
-        Extent { blocks, nodes, used: nodes, beyond }
+        let halo = [0, 1].map(|colour| (to.halo[colour] - from.halo[colour]) as usize);
+        Extent { blocks, nodes, used: nodes, halo }
     }
 }
 
@@ -123,7 +123,7 @@ impl<T: Send> Parts for Nodes<'_, T> {
     }
 }
 
-/// An array with so many entries for each node of a colour.
+/// An array with a fixed number of entries for each node of a colour.
 pub(super) struct PerNode<'a, T>(pub &'a mut [T], pub usize, pub usize);
 
 impl<T: Send> Parts for PerNode<'_, T> {
@@ -143,13 +143,13 @@ impl<T: Send> Parts for PerRow<'_, T> {
     }
 }
 
-/// An array with an entry for each node beyond the blocks, for the nodes of a colour.
-pub(super) struct Outlook<'a, T>(pub &'a mut [T], pub usize);
+/// An array with an entry for each place of a colour's halo.
+pub(super) struct PerHalo<'a, T>(pub &'a mut [T], pub usize);
 
-impl<T: Send> Parts for Outlook<'_, T> {
+impl<T: Send> Parts for PerHalo<'_, T> {
     fn split(self, at: Extent) -> (Self, Self) {
-        let (low, high) = self.0.split_at_mut(at.beyond[self.1]);
-        (Outlook(low, self.1), Outlook(high, self.1))
+        let (low, high) = self.0.split_at_mut(at.halo[self.1]);
+        (PerHalo(low, self.1), PerHalo(high, self.1))
     }
 }
 
@@ -193,8 +193,8 @@ parts!(A 0, B 1, C 2, E 3);
 parts!(A 0, B 1, C 2, E 3, F 4);
 parts!(A 0, B 1, C 2, E 3, F 4, G 5, H 6);
 
-/// The most places of a colour that blocks of a stretch have together.
-pub(super) const STRETCH: usize = 1024;
+/// The most places of a colour that blocks of a batch have together.
+pub(super) const BATCH: usize = 1024;
 
 /// Nodes that a thread takes at a time.
 pub(super) const GRAIN: usize = 8 * 1024;
@@ -210,7 +210,7 @@ pub(super) fn visit<P: Parts, W>(
     visit_by(GRAIN, blocks, parts, state, body);
 }
 
-/// The same with another number of nodes that a thread takes at a time.
+/// [`visit`] with `grain` nodes that a thread takes at a time.
 pub(super) fn visit_by<P: Parts, W>(
     grain: usize,
     blocks: &[Block],
@@ -222,24 +222,24 @@ pub(super) fn visit_by<P: Parts, W>(
     visit_some(grain, 0, blocks, parts, state, &|_: &[Block]| 1, &each);
 }
 
-/// The same with stretches of blocks that are plain, all of them even or none, up to [`STRETCH`] places of a colour at a time,
-/// and others one by one.
-pub(super) fn visit_stretches<P: Parts, W>(
+/// [`visit`] with batches of consecutive blocks that are plain, all of them even or none, up to [`BATCH`] slots of a colour at a
+/// time; other blocks one by one.
+pub(super) fn visit_batches<P: Parts, W>(
     grain: usize,
     blocks: &[Block],
     parts: P,
     state: &(impl Fn() -> W + Sync),
     body: &(impl Fn(&mut W, Range<usize>, P) + Sync),
 ) {
-    let stretch = |blocks: &[Block]| {
-        let end = blocks[0].nodes[0] as usize + STRETCH;
+    let batch = |blocks: &[Block]| {
+        let end = blocks[0].nodes[0] as usize + BATCH;
         let fits = |block: &&Block| {
             let is_near = (block.nodes[0] + block.counts[0]) as usize <= end;
             block.is_plain && block.is_even == blocks[0].is_even && is_near
         };
         blocks.iter().take_while(fits).count().max(1)
     };
-    visit_some(grain, 0, blocks, parts, state, &stretch, body);
+    visit_some(grain, 0, blocks, parts, state, &batch, body);
 }
 
 fn visit_some<P: Parts, W>(
@@ -248,7 +248,7 @@ fn visit_some<P: Parts, W>(
     blocks: &[Block],
     mut parts: P,
     state: &(impl Fn() -> W + Sync),
-    stretch: &(impl Fn(&[Block]) -> usize + Sync),
+    batch: &(impl Fn(&[Block]) -> usize + Sync),
     body: &(impl Fn(&mut W, Range<usize>, P) + Sync),
 ) {
     let [Some(start), Some(end)] = [blocks.first(), blocks.last()] else { return };
@@ -258,14 +258,14 @@ fn visit_some<P: Parts, W>(
         let middle = blocks.partition_point(|block| block.total() < half).clamp(1, count - 1);
         let (low, high) = parts.split(Extent::new(start, &blocks[middle], middle));
         rayon::join(
-            || visit_some(grain, first, &blocks[..=middle], low, state, stretch, body),
-            || visit_some(grain, first + middle, &blocks[middle..], high, state, stretch, body),
+            || visit_some(grain, first, &blocks[..=middle], low, state, batch, body),
+            || visit_some(grain, first + middle, &blocks[middle..], high, state, batch, body),
         );
         return;
     }
     let (mut own, mut at) = (state(), 0);
     while at < count {
-        let next = at + stretch(&blocks[at..count]);
+        let next = at + batch(&blocks[at..count]);
         let mut extent = Extent::new(&blocks[at], &blocks[next], next - at);
         if next == at + 1 {
             extent.used = blocks[at].counts.map(|count| count as usize);

@@ -1,9 +1,9 @@
-//! How the nodes of a block lie and how they are linked.
+//! The sparsity pattern and coefficients of a block: where its nodes lie and how they are linked.
 //!
-//! Deep inside tiled liquid one block is like another: a few sheets of cells between tiles. Such blocks share one pattern,
-//! so that a sweep reads little more than the values themselves. Blocks at surfaces and walls have patterns of their own.
+//! Deep inside tiled liquid one block equals another: a few sheets of cells between tiles. Such blocks share one pattern, so that
+//! a sweep reads little more than the values themselves. Blocks at surfaces and walls have patterns of their own.
 
-mod draft;
+mod builder;
 mod parents;
 
 use std::borrow::Cow;
@@ -11,12 +11,12 @@ use std::borrow::Cow;
 use crate::grid::masks;
 use crate::math::power;
 
+use super::interner::SameContent;
 use super::rows::{self, Rows};
-use super::stock::Alike;
 use super::visit::Form;
 
-pub(super) use draft::Draft;
-pub(super) use parents::{Aggregate, Joined, Parents, ParentsOf};
+pub(super) use builder::PatternBuilder;
+pub(super) use parents::{Aggregate, Aggregation, Parents, ParentsOf};
 
 /// No node.
 pub(super) const NONE: u16 = u16::MAX;
@@ -24,10 +24,10 @@ pub(super) const NONE: u16 = u16::MAX;
 /// Ways to a neighbour: twice the axis, plus one for the high side.
 pub(super) const DIRECTIONS: usize = 6;
 
-/// A node of another block: across a side (numbered as directions are), in a cell of that block, and there the first node or
+/// A halo node, one of another block: across a side (numbered as directions are), in a cell of that block, and there the first node or
 /// a further one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Beyond {
+pub(super) struct HaloNode {
     pub side: u8,
     pub ordinal: u8,
     pub cell: u16,
@@ -37,14 +37,14 @@ pub(super) struct Beyond {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// A node of the same block: colour and index.
-    Here(usize, usize),
-    /// A node of another block, always of the other colour: its place in [`Half::beyond`].
-    There(usize),
+    Local(usize, usize),
+    /// A node of another block, always of the other colour: its place in [`Half::halo`].
+    Halo(usize),
 }
 
 /// A link beyond the first one of a node in its direction, or to a node of the same colour.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Further {
+pub(super) struct ExtraLink {
     pub node: u16,
     pub near: u16,
     pub link: f32,
@@ -61,22 +61,23 @@ pub(super) struct Half {
     /// The links to them, in the same order, or that of rows; empty where all are whole.
     pub links: Vec<f32>,
     /// Further links, by node.
-    pub further: Vec<Further>,
+    pub extra_links: Vec<ExtraLink>,
     /// The nodes beyond the block, all of the other colour.
-    pub beyond: Cow<'static, [Beyond]>,
+    pub halo: Cow<'static, [HaloNode]>,
     /// Where a workspace keeps the nodes of this colour.
     pub own: usize,
     /// Sum of each node's links to others but shared ones, and its ground.
     pub diagonal: Vec<f64>,
-    /// The same, rounded, and one over it, 0 where it is 0.
+    /// The diagonal, rounded.
     pub rounded: Vec<f32>,
+    /// One over the diagonal, 0 where that is 0.
     pub inverse: Vec<f32>,
-    /// Whether nothing was lost by rounding.
+    /// Whether nothing was lost by rounding the diagonal.
     pub is_round: bool,
-    /// Whether it is the same for all.
+    /// Whether all nodes have the same diagonal.
     pub is_even: bool,
-    /// Whether shared nodes are linked to any of these.
-    pub is_tied: bool,
+    /// Whether any of the nodes is linked to a shared one.
+    pub has_shared: bool,
 }
 
 impl Half {
@@ -102,37 +103,37 @@ impl Half {
         self.inverse = self.diagonal.iter().map(over).collect();
     }
 
-    /// Those in all directions.
+    /// Places of the neighbours in all directions.
     #[inline]
     pub fn all_near(&self) -> &[u16] {
         &self.near
     }
 }
 
-/// What a node has beside links; all that is rare.
+/// What a node has beside links to others, all of it rare: ground, material, links to shared nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Traits {
+pub(super) struct NodeTerms {
     pub ground: f32,
     pub area: f32,
     /// Whether it is of the second material.
     pub second: bool,
-    /// Whether shared nodes are linked to it.
-    pub is_tied: bool,
+    /// Whether it is linked to shared nodes.
+    pub has_shared: bool,
 }
 
 /// Nodes and links of a block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pattern {
     pub half: [Half; 2],
-    /// Traits of each node; empty where all are as usual.
-    pub traits: [Vec<Traits>; 2],
+    /// Terms of each node; empty where all have the default.
+    pub terms: [Vec<NodeTerms>; 2],
     /// If they are kept in rows.
     pub rows: Option<Box<Rows>>,
     /// Index of the first node of each cell among those of its colour; not in rows.
     first: Vec<u16>,
-    /// What becomes of its nodes on the next coarser level.
-    pub joined: Joined,
-    /// On a coarse level: of the nodes of the finer blocks below.
+    /// The aggregates of its nodes on the next coarser level.
+    pub aggregation: Aggregation,
+    /// On a coarse level: the parents of the nodes of the finer blocks below.
     pub parents: Parents,
 }
 
@@ -142,11 +143,11 @@ pub(super) fn colour_of<const D: usize>(cell: usize) -> usize {
     (0..D).map(|axis| cell / power(8, axis)).sum::<usize>() % 2
 }
 
-impl Alike for Pattern {
-    fn is_like(&self, other: &Pattern) -> bool {
-        // What becomes of its nodes is found later.
-        (&self.half, &self.traits, &self.rows, &self.first, &self.parents)
-            == (&other.half, &other.traits, &other.rows, &other.first, &other.parents)
+impl SameContent for Pattern {
+    fn is_same_as(&self, other: &Pattern) -> bool {
+        // Aggregates are found later.
+        (&self.half, &self.terms, &self.rows, &self.first, &self.parents)
+            == (&other.half, &other.terms, &other.rows, &other.first, &other.parents)
     }
 }
 
@@ -155,7 +156,7 @@ impl Pattern {
     pub fn form(&self) -> Form {
         match &self.rows {
             None => Form::Listed,
-            Some(rows) if rows.few.is_some() => Form::SomeRows,
+            Some(rows) if rows.kept_rows.is_some() => Form::SomeRows,
             Some(_) => Form::AllRows,
         }
     }
@@ -172,7 +173,7 @@ impl Pattern {
     pub fn clear_others(&self, colour: usize, values: &mut [f64]) {
         let Some(rows) = &self.rows else { return };
         let half = &self.half[colour];
-        if half.is_tied {
+        if half.has_shared {
             for (value, &cell) in values.iter_mut().zip(half.cells.iter()) {
                 *value = if masks::has(&rows.nodes, cell as usize) { *value } else { 0.0 };
             }
@@ -219,7 +220,7 @@ impl Pattern {
         (0..2).map(|colour| self.linked(colour).into_iter().filter(|&linked| linked).count()).sum()
     }
 
-    /// Whether each node of a colour has one.
+    /// Whether each node of a colour has a link to another that is not a shared one.
     pub fn linked(&self, colour: usize) -> Vec<bool> {
         let mut linked = vec![false; self.count(colour)];
         self.each_link(colour, 0.0, |node, _, _| linked[node] = true);
@@ -233,15 +234,15 @@ impl Pattern {
         self.rows.as_ref().is_none_or(|rows| masks::has(&rows.nodes, cell()))
     }
 
-    /// Traits of a node.
+    /// Terms of a node.
     #[inline]
-    pub fn traits(&self, colour: usize, node: usize) -> Traits {
-        self.traits[colour].get(node).copied().unwrap_or_default()
+    pub fn terms(&self, colour: usize, node: usize) -> NodeTerms {
+        self.terms[colour].get(node).copied().unwrap_or_default()
     }
 
     /// Whether a node has neither link nor ground.
     pub fn is_closed(&self, colour: usize, node: usize) -> bool {
-        self.rows.is_none() && self.half[colour].rounded[node] == 0.0 && !self.traits(colour, node).is_tied
+        self.rows.is_none() && self.half[colour].rounded[node] == 0.0 && !self.terms(colour, node).has_shared
     }
 
     /// What is in a place of the workspace for a colour's nodes; it is not nothing.
@@ -249,10 +250,10 @@ impl Pattern {
     fn end(&self, colour: usize, place: u16) -> End {
         let (place, other) = (place as usize - 1, self.count(1 - colour));
         match place.checked_sub(other) {
-            None => End::Here(1 - colour, place),
-            Some(beyond) => match beyond.checked_sub(self.half[colour].beyond.len()) {
-                None => End::There(beyond),
-                Some(own) => End::Here(colour, own),
+            None => End::Local(1 - colour, place),
+            Some(halo) => match halo.checked_sub(self.half[colour].halo.len()) {
+                None => End::Halo(halo),
+                Some(own) => End::Local(colour, own),
             },
         }
     }
@@ -260,7 +261,7 @@ impl Pattern {
     /// Calls `each(node, end, link)` for the first links of a colour's nodes in a direction. Links that are not kept are
     /// `whole`.
     #[inline]
-    pub fn each_first(
+    pub fn each_stencil_link(
         &self,
         colour: usize,
         direction: usize,
@@ -286,25 +287,25 @@ impl Pattern {
 
     /// Calls `each(node, end, link)` for all links of a colour's nodes. Links that are not kept are `whole`.
     pub fn each_link(&self, colour: usize, whole: f32, mut each: impl FnMut(usize, End, f32)) {
-        (0..DIRECTIONS).for_each(|direction| self.each_first(colour, direction, whole, &mut each));
-        self.each_further(colour, each);
+        (0..DIRECTIONS).for_each(|direction| self.each_stencil_link(colour, direction, whole, &mut each));
+        self.each_extra_link(colour, each);
     }
 
     /// Calls `each(node, end, link)` for the further links of a colour's nodes.
-    pub fn each_further(&self, colour: usize, mut each: impl FnMut(usize, End, f32)) {
-        for link in &self.half[colour].further {
+    pub fn each_extra_link(&self, colour: usize, mut each: impl FnMut(usize, End, f32)) {
+        for link in &self.half[colour].extra_links {
             each(link.node as usize, self.end(colour, link.near), link.link);
         }
     }
 
-    /// Whether it is known what becomes of its nodes.
-    pub fn is_joined(&self) -> bool {
-        (0..2).all(|colour| self.joined.of[colour].len() == self.count(colour))
+    /// Whether its nodes are aggregated.
+    pub fn is_aggregated(&self) -> bool {
+        (0..2).all(|colour| self.aggregation.of[colour].len() == self.count(colour))
     }
 
     /// Whether every coarse cell is one node at most, and nothing but links between neighbours leads there.
-    pub fn joins_into_cells(&self) -> bool {
-        self.joined.is_simple() && self.half.iter().all(|half| half.further.is_empty())
+    pub fn aggregates_by_cell(&self) -> bool {
+        self.aggregation.is_simple() && self.half.iter().all(|half| half.extra_links.is_empty())
     }
 
     /// Calls `each(coarse cell, direction, sum)` with sums of links that lead to another coarse cell. In rows there is one
@@ -322,12 +323,12 @@ impl Pattern {
             return;
         }
         for colour in 0..2 {
-            let (cells, of) = (&self.half[colour].cells, &self.joined.of[colour]);
+            let (cells, of) = (&self.half[colour].cells, &self.aggregation.of[colour]);
             for direction in 0..2 * D {
                 let stride = power(8, direction / 2);
-                self.each_first(colour, direction, whole, |node, _, link| {
+                self.each_stencil_link(colour, direction, whole, |node, _, link| {
                     if cells[node] as usize / stride % 2 == direction % 2 {
-                        each(self.joined.list[of[node] as usize].cell, direction, f64::from(link));
+                        each(self.aggregation.list[of[node] as usize].cell, direction, f64::from(link));
                     }
                 });
             }
@@ -339,15 +340,15 @@ impl Pattern {
         let halves = self.half.iter().map(|half| {
             (half.cells.len() + half.near.capacity()) * 2
                 + (half.links.capacity() + half.rounded.capacity() + half.inverse.capacity()) * 4
-                + half.further.capacity() * size_of::<Further>()
-                + half.beyond.len() * size_of::<Beyond>()
+                + half.extra_links.capacity() * size_of::<ExtraLink>()
+                + half.halo.len() * size_of::<HaloNode>()
                 + half.diagonal.capacity() * 8
         });
         halves.sum::<usize>()
             + self.first.capacity() * 2
-            + self.traits.iter().map(|traits| traits.capacity() * size_of::<Traits>()).sum::<usize>()
-            + self.joined.of.iter().map(|of| of.capacity() * 2).sum::<usize>()
-            + self.joined.list.capacity() * size_of::<Aggregate>()
+            + self.terms.iter().map(|terms| terms.capacity() * size_of::<NodeTerms>()).sum::<usize>()
+            + self.aggregation.of.iter().map(|of| of.capacity() * 2).sum::<usize>()
+            + self.aggregation.list.capacity() * size_of::<Aggregate>()
             + self.parents.bytes()
     }
 }

@@ -1,6 +1,6 @@
-//! What becomes of the nodes of a block on the next coarser level.
+//! Aggregates of a block's nodes, and the parents of nodes on the next coarser level.
 
-use super::{NONE, Traits};
+use super::{NONE, NodeTerms};
 
 /// For each part of a coarse block and each colour, the parents of that finer block's nodes. Red nodes of the coarse block
 /// are counted first and black ones after them; one more than the last stands for none.
@@ -20,7 +20,7 @@ pub(in super::super) enum ParentsOf<'a> {
 }
 
 impl ParentsOf<'_> {
-    /// That of a node.
+    /// The parent of a node.
     #[inline]
     pub fn get(&self, node: usize) -> u16 {
         match self {
@@ -31,31 +31,31 @@ impl ParentsOf<'_> {
 }
 
 impl Parents {
-    /// For so many nodes.
+    /// Makes room for a number of nodes.
     pub fn with_capacity(nodes: usize) -> Parents {
         Parents { list: Vec::with_capacity(nodes), end: Vec::with_capacity(16) }
     }
 
-    /// Adds those of the next part and colour, given what its nodes were joined to, and the parents of that.
-    pub fn push(&mut self, joined: &Joined, colour: usize, parents: &[u16], none: u16) {
+    /// Adds the parents of the next part and colour, given its aggregation and the parents of the aggregates.
+    pub fn push(&mut self, aggregation: &Aggregation, colour: usize, parents: &[u16], none: u16) {
         let parent = |own: u16| parents.get(own as usize).copied().unwrap_or(none);
-        let of = joined.of[colour].as_slice();
-        if joined.follows_rule {
+        let of = aggregation.of[colour].as_slice();
+        if aggregation.follows_rule {
             // A place without a node is of no account.
             let (pairs, _) = of.as_chunks();
             self.list.extend(pairs.iter().map(|&[one, other]| parent(if one == NONE { other } else { one })));
         } else {
             self.list.extend(of.iter().map(|&own| parent(own)));
         }
-        self.end.push((self.list.len() as u32, joined.follows_rule));
+        self.end.push((self.list.len() as u32, aggregation.follows_rule));
     }
 
-    /// The same with others for parents.
+    /// The list with every parent replaced.
     pub fn renumbered(&self, other: impl Fn(u16) -> u16) -> Parents {
         Parents { list: self.list.iter().map(|&parent| other(parent)).collect(), end: self.end.clone() }
     }
 
-    /// Those of a part and colour.
+    /// The parents of a part and colour.
     #[inline]
     pub fn of(&self, part: usize, colour: usize) -> ParentsOf<'_> {
         let at = 2 * part + colour;
@@ -71,16 +71,16 @@ impl Parents {
     }
 }
 
-/// Nodes joined into those of the next coarser level, inside one block.
+/// The aggregates of a block's nodes.
 #[derive(Clone, Debug, Default)]
-pub(in super::super) struct Joined {
+pub(in super::super) struct Aggregation {
     /// Per node: its aggregate.
     pub of: [Vec<u16>; 2],
     /// In the order of their cells.
     pub list: Vec<Aggregate>,
     /// By coarse cell: its aggregate; empty if one has several.
     pub number: Vec<u16>,
-    /// Whether the block is kept in rows, and all nodes were joined with those in the same coarse cell.
+    /// Whether the block is kept in rows, and every node's aggregate is its whole coarse cell.
     pub follows_rule: bool,
 }
 
@@ -91,7 +91,7 @@ pub(in super::super) struct Aggregate {
     pub cell: [u8; 3],
     /// How many others come before it in the same cell.
     pub ordinal: u8,
-    /// Whether several nodes were joined.
+    /// Whether it is made of several nodes.
     pub merged: bool,
-    pub traits: Traits,
+    pub terms: NodeTerms,
 }

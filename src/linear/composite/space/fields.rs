@@ -4,21 +4,25 @@ use rayon::prelude::*;
 
 use crate::grid::{Field, for_each_block};
 
+use super::super::super::blas;
 use super::super::super::closed::Remove;
-use super::super::super::kernels;
 use super::super::super::krylov::ResidualNorm;
 use super::super::super::space::PressureSpace;
 use super::super::super::system::System;
 use super::super::components::MIXED;
-use super::super::cycle::Levels;
-use super::super::gather;
-use super::super::net::{Colours, Net};
+use super::super::cycle::CompositeHierarchy;
+use super::super::network::{Colours, Network};
 use super::super::rows;
 use super::super::visit::{Form, PerBlock, both, pieces, visit};
 use super::{Composite, own};
 
 /// Takes the values of all nodes from a field.
-fn gather<const D: usize>(net: &Net<D>, system: &System<'_, D>, field: &Field<f64>, out: &mut Colours<f64>) {
+fn gather<const D: usize>(
+    net: &Network<D>,
+    system: &System<'_, D>,
+    field: &Field<f64>,
+    out: &mut Colours<f64>,
+) {
     visit(&net.blocks, both(out), &|| (), &|(), block, (red, black)| {
         let values = field.block(system.live.as_slice()[block - 1] as usize);
         let pattern = net.pattern(block);
@@ -52,8 +56,8 @@ impl<const D: usize> PressureSpace<D> for Composite<D> {
         self.settle_r();
         self.rhs.clone_from(&self.r);
         scatter(&self.levels, &self.r, system, rhs);
-        let ties = &self.levels.finest().ties;
-        for ((rhs, &r), &diagonal) in shared.iter_mut().zip(&self.shared.r).zip(&ties.diagonal) {
+        let entries = &self.levels.finest().shared;
+        for ((rhs, &r), &diagonal) in shared.iter_mut().zip(&self.shared.r).zip(&entries.diagonal) {
             *rhs = if diagonal > 0.0 { r } else { *rhs };
         }
     }
@@ -61,7 +65,7 @@ impl<const D: usize> PressureSpace<D> for Composite<D> {
     fn measure_r(&mut self) -> ResidualNorm {
         let counts = self.levels.finest().counts();
         let r = if self.r_is_rhs { &self.rhs } else { &self.r };
-        pieces(r, counts).map(kernels::measure).collect_into_vec(&mut self.sizes);
+        pieces(r, counts).map(blas::norm).collect_into_vec(&mut self.sizes);
         self.measure()
     }
 
@@ -98,7 +102,7 @@ impl<const D: usize> PressureSpace<D> for Composite<D> {
         let mut parts = vec![[0.0; 2]; labels.blocks.len()];
         visit(&net.blocks, PerBlock(&mut parts), &|| (), &|(), block, sum| {
             if labels.blocks[block] != MIXED {
-                let of = |colour: usize| gather::sum(own(&cells[colour], &net.blocks, block, colour));
+                let of = |colour: usize| blas::sum(own(&cells[colour], &net.blocks, block, colour));
                 sum.0[0] = [of(0) + of(1), net.pattern(block).nodes() as f64];
             }
         });
@@ -150,7 +154,7 @@ impl<const D: usize> PressureSpace<D> for Composite<D> {
 
 /// Puts the values of all nodes into a field; other cells of their blocks become zero.
 fn scatter<const D: usize>(
-    levels: &Levels<D>,
+    levels: &CompositeHierarchy<D>,
     values: &Colours<f64>,
     system: &System<'_, D>,
     field: &mut Field<f64>,

@@ -1,28 +1,30 @@
-//! Conjugate gradients on a system with bodies: vectors without gaps.
+//! The vectors of conjugate gradients on a system with bodies, in compact storage, and the product `A p`.
 
 mod fields;
 
 use rayon::prelude::*;
 
+use super::super::blas;
 use super::super::bodies::Bodies;
 use super::super::krylov::{KrylovSpace, Precondition, ResidualNorm};
 use super::super::params::{PreconditionerKind, SolveInfo, SolverParams};
+use super::super::reference::LevelNetwork;
+use super::super::scalar::Scalar;
 use super::super::stencil::grow;
 use super::super::system::System;
 use super::components::Labels;
-use super::cycle::Levels;
-use super::gather::{self, Factor, Workspace};
-use super::net::Colours;
+use super::cycle::CompositeHierarchy;
+use super::list_kernels::{self, Workspace};
+use super::network::{Colours, Network};
 use super::rows;
-use super::shape::{Exact, Widened};
 use super::visit::{
-    Block, Form, GRAIN, PerBlock, both, clear_unused, pieces, pieces_mut, range, visit_stretches,
+    Block, Form, GRAIN, PerBlock, both, clear_unused, pieces, pieces_mut, range, visit_batches,
 };
 
 /// A system with bodies and the vectors of its solve.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Composite<const D: usize> {
-    levels: Levels<D>,
+    levels: CompositeHierarchy<D>,
     x: Colours<f64>,
     r: Colours<f64>,
     /// The right-hand side: a field holds it too, but with gaps.
@@ -46,7 +48,7 @@ pub(in super::super) struct Composite<const D: usize> {
     sweeps: usize,
 }
 
-/// The same for shared nodes.
+/// Entries of the vectors for shared nodes.
 #[derive(Clone, Debug, Default)]
 struct Shared {
     x: Vec<f64>,
@@ -93,6 +95,11 @@ impl<const D: usize> Composite<D> {
         self.levels.forget_from(0);
     }
 
+    /// The network of a coarse level, without the bodies' term.
+    pub fn level_network(&self, level: usize) -> Option<LevelNetwork<D>> {
+        self.levels.network(level).filter(|_| level > 0).map(Network::by_position)
+    }
+
     /// Reports sizes.
     pub fn describe(&self, info: &mut SolveInfo) {
         self.levels.describe(info);
@@ -114,14 +121,14 @@ impl<const D: usize> Composite<D> {
     }
 
     fn clear_unlinked(&self, shared: &mut [f64]) {
-        for (value, &diagonal) in shared.iter_mut().zip(&self.levels.finest().ties.diagonal) {
+        for (value, &diagonal) in shared.iter_mut().zip(&self.levels.finest().shared.diagonal) {
             *value = if diagonal > 0.0 { *value } else { 0.0 };
         }
     }
 
     fn round_shared(&mut self) {
         let scale = self.scale;
-        for (b, r) in self.levels.finest_mut().ties.b.iter_mut().zip(&self.shared.r) {
+        for (b, r) in self.levels.finest_mut().shared.b.iter_mut().zip(&self.shared.r) {
             *b = (r * scale) as f32;
         }
     }
@@ -145,7 +152,7 @@ impl<const D: usize> KrylovSpace for Composite<D> {
         let net = self.levels.finest_mut();
         let counts = net.counts();
         pieces_mut(&mut net.b, counts).zip(pieces(&self.r, counts)).for_each(|(b, r)| {
-            b.iter_mut().zip(r).for_each(|(b, r)| *b = (r * scale) as f32);
+            blas::round(b, r, scale);
         });
         self.round_shared();
     }
@@ -153,10 +160,10 @@ impl<const D: usize> KrylovSpace for Composite<D> {
     fn subtract_product(&mut self) -> ResidualNorm {
         self.settle_x();
         let (net, surfaces, bodies) = self.levels.finest_with_surfaces();
-        surfaces.respond::<D, Exact>(bodies, net, [&self.x[0], &self.x[1]]);
-        surfaces.tell();
+        surfaces.apply_response::<D, f64, f64>(bodies, net, [&self.x[0], &self.x[1]]);
+        surfaces.update_scatter();
         let Shared { x, q, .. } = &mut self.shared;
-        self.levels.finest().copy_all_seen(&mut self.x);
+        self.levels.finest().fill_halos(&mut self.x);
         multiply(&self.levels, (&self.x, x), (&mut self.q, q), &mut self.partial);
         self.update_residual(1.0)
     }
@@ -177,16 +184,16 @@ impl<const D: usize> KrylovSpace for Composite<D> {
         let directions = pieces_mut(&mut self.p, counts).zip(pieces(&net.x, counts));
         directions
             .zip(pieces_mut(&mut self.x, counts))
-            .for_each(|((p, z), x)| gather::axpy_then_xpby(x, alpha, p, z, beta));
-        gather::axpy_then_xpby(x, alpha, p, &net.ties.x, beta);
+            .for_each(|((p, z), x)| blas::axpy_then_xpby(x, alpha, p, z, beta));
+        blas::axpy_then_xpby(x, alpha, p, &net.shared.x, beta);
     }
 
     fn energy(&mut self) -> f64 {
         let (net, surfaces, bodies) = self.levels.finest_with_surfaces();
-        surfaces.respond::<D, Widened>(bodies, net, [&self.p[0], &self.p[1]]);
-        surfaces.tell();
+        surfaces.apply_response::<D, f32, f64>(bodies, net, [&self.p[0], &self.p[1]]);
+        surfaces.update_scatter();
         let Shared { p, q, .. } = &mut self.shared;
-        self.levels.finest().copy_all_seen(&mut self.p);
+        self.levels.finest().fill_halos(&mut self.p);
         multiply(&self.levels, (&self.p, p), (&mut self.q, q), &mut self.partial);
         let shared: f64 = p.iter().zip(q).map(|(&p, q)| f64::from(p) * *q).sum();
         self.partial.iter().sum::<f64>() + shared
@@ -205,8 +212,8 @@ impl<const D: usize> Composite<D> {
         let (alpha, counts) = (std::mem::take(&mut self.pending_alpha), self.levels.finest().counts());
         if alpha != 0.0 {
             let steps = pieces_mut(&mut self.x, counts).zip(pieces(&self.p, counts));
-            steps.for_each(|(x, p)| gather::axpy(x, alpha, p));
-            gather::axpy(&mut self.shared.x, alpha, &self.shared.p);
+            steps.for_each(|(x, p)| blas::axpy(x, alpha, p));
+            blas::axpy(&mut self.shared.x, alpha, &self.shared.p);
         }
     }
 
@@ -227,7 +234,7 @@ impl<const D: usize> Composite<D> {
         let residuals = pieces_mut(&mut self.r, counts).zip(pieces_mut(&mut net.b, counts));
         let residuals = residuals.zip(pieces(&self.q, counts));
         let update =
-            |((r, b), q): ((&mut [f64], &mut [f32]), &[f64])| gather::update_residual(r, b, q, alpha, scale);
+            |((r, b), q): ((&mut [f64], &mut [f32]), &[f64])| blas::update_residual(r, b, q, alpha, scale);
         if std::mem::take(&mut self.r_is_rhs) {
             let residuals = residuals.zip(pieces(&self.rhs, counts)).map(|(((r, b), q), rhs)| {
                 r.copy_from_slice(rhs);
@@ -245,8 +252,8 @@ impl<const D: usize> Composite<D> {
 }
 
 /// `q = A p` for nodes and shared nodes, with bodies that move as they were last told; `p·q` block by block.
-fn multiply<T: Factor, const D: usize>(
-    levels: &Levels<D>,
+fn multiply<T: Scalar, const D: usize>(
+    levels: &CompositeHierarchy<D>,
     (p, shared_p): (&Colours<T>, &[T]),
     (q, shared_q): (&mut Colours<f64>, &mut [f64]),
     partial: &mut Vec<f64>,
@@ -257,32 +264,33 @@ fn multiply<T: Factor, const D: usize>(
     partial.clear();
     partial.resize(blocks.len() - 1, 0.0);
     let parts = (red, black, PerBlock(partial));
-    let desk = || Workspace::<T>::new(net.room);
-    visit_stretches(GRAIN, blocks, parts, &desk, &|values, stretch, (red, black, sum)| {
-        let (mut q, block) = ([red.0, black.0], stretch.start);
+    let scratch = || Workspace::<T>::new(net.room);
+    visit_batches(GRAIN, blocks, parts, &scratch, &|values, batch, (red, black, sum)| {
+        let (mut q, block) = ([red.0, black.0], batch.start);
         for (colour, q) in q.iter_mut().enumerate() {
-            let (range, other) = (net.range_of(stretch.clone(), colour), &p[1 - colour]);
+            let (range, other) = (net.range_of(batch.clone(), colour), &p[1 - colour]);
             let (here, half) = (&p[colour][range], &net.pattern(block).half[colour]);
-            let sight = || net.sight(stretch.clone(), colour, other);
+            let view = || net.view(batch.clone(), colour, other);
             if blocks[block].is_plain {
-                let diagonal = net.diagonal_of(stretch.clone(), colour);
-                rows::product_alone::<T, D>(q, here, diagonal, &sight(), whole);
+                let diagonal = net.diagonal_of(batch.clone(), colour);
+                rows::product_alone::<T, D>(q, here, diagonal, &view(), whole);
             } else if blocks[block].form != Form::Listed {
-                rows::product::<T, D>(q, here, half, &sight(), whole);
+                rows::product::<T, D>(q, here, half, &view(), whole);
             } else {
-                values.load(own(other, blocks, block, 1 - colour), net.seen(block, colour, other));
-                gather::product(q, here, half, values, whole);
+                values.load(own(other, blocks, block, 1 - colour), net.halo_of(block, colour, other));
+                list_kernels::product(q, here, half, values, whole);
             }
-            net.hand_out::<f64>(surfaces, stretch.clone(), colour, q, 1.0);
-            let ties = if blocks[block].is_tied[colour] { net.ties.of(colour, block) } else { &[] };
-            for tie in ties {
-                let node = (tie.node.1 - blocks[block].nodes[colour]) as usize;
-                q[node] += f64::from(tie.link) * (here[node].into() - shared_p[tie.shared as usize].into());
+            net.scatter_velocity::<f64>(surfaces, batch.clone(), colour, q, 1.0);
+            let entries = if blocks[block].has_shared[colour] { net.shared.of(colour, block) } else { &[] };
+            for entry in entries {
+                let node = (entry.node.1 - blocks[block].nodes[colour]) as usize;
+                q[node] +=
+                    f64::from(entry.link) * (here[node].into() - shared_p[entry.shared as usize].into());
             }
-            sum.0[0] += T::alignment(here, q);
+            sum.0[0] += blas::dot(here, q);
         }
     });
     for (shared, (q, &own)) in shared_q.iter_mut().zip(shared_p).enumerate() {
-        *q = net.ties.diagonal[shared] * own.into() - net.ties.pull(shared, [&p[0], &p[1]]);
+        *q = net.shared.diagonal[shared] * own.into() - net.shared.pull(shared, [&p[0], &p[1]]);
     }
 }

@@ -1,4 +1,4 @@
-//! Finding the bodies' surfaces, level by level.
+//! Builds the bodies' surfaces, level by level.
 
 use rayon::prelude::*;
 
@@ -6,32 +6,32 @@ use crate::grid::masks;
 use crate::math::{group_starts, sort_by_group, unflatten};
 
 use super::super::super::bodies::{Bodies, Body};
-use super::super::net::Net;
+use super::super::interner::{Interner, KeyIndex, NEW, rebuild};
+use super::super::network::Network;
 use super::super::pattern::{Pattern, colour_of};
-use super::super::shape::{Shape, Weights};
-use super::super::stock::{Known, NEW, Wanted, renew};
+use super::super::weights::{PatchWeights, Weights};
 use super::{Patch, Run, Surfaces};
 
-/// Shapes that a thread makes at a time.
+/// Weights that a thread builds at a time.
 const SHAPES: usize = 32;
 
-/// Of what a coarse shape is made: shapes of parts of its block.
-pub(super) type Made = Vec<(u8, u32)>;
+/// The weights below a coarse patch: part of the block, and index.
+pub(super) type ShapeParts = Vec<(u8, u32)>;
 
-/// Patches of a coarse block, and the shapes that they have, by their place in the list.
+/// Patches of a coarse block, and the keys of their weights.
 #[derive(Default)]
-struct Covered {
+struct CoarsePatches {
     patches: Vec<Patch>,
-    shapes: Vec<Made>,
+    shapes: Vec<ShapeParts>,
 }
 
 impl Surfaces {
     /// The bodies' faces on the finest level, whose blocks are those of `block_of`.
-    pub fn read<const D: usize>(&mut self, bodies: &Bodies<'_>, block_of: &[u32], net: &Net<D>) {
+    pub fn read<const D: usize>(&mut self, bodies: &Bodies<'_>, block_of: &[u32], net: &Network<D>) {
         let width_of = |body: &Body| body.width.max(1).next_power_of_two();
         self.bodies.clear();
         self.bodies.extend(bodies.list.iter().map(|body| (width_of(body), 1.0)));
-        let mut wanted = Wanted::from(0);
+        let mut interner = Interner::from(0);
         let mut list = Vec::with_capacity(bodies.patches.len());
         for (index, body) in bodies.list.iter().enumerate() {
             for axis in 0..D {
@@ -40,39 +40,39 @@ impl Surfaces {
                     if block == 0 {
                         continue;
                     }
-                    let shape = wanted.number((net.blocks[block as usize].pattern, patch.cells));
+                    let shape = interner.intern((net.blocks[block as usize].pattern, patch.cells));
                     list.push(Patch::new::<D>(patch, block, shape, index, axis));
                 }
             }
         }
-        let wanted = wanted.trace(&mut self.beside, &mut self.origin, |&(pattern, cells)| {
-            Some((net.origin[pattern as usize], cells)).filter(|before| before.0 != NEW)
+        let keys = interner.match_previous(&mut self.beside, &mut self.previous, |&(pattern, cells)| {
+            Some((net.previous[pattern as usize], cells)).filter(|before| before.0 != NEW)
         });
-        renew(
+        rebuild(
             &mut self.shapes,
-            &self.origin,
+            &self.previous,
             SHAPES,
             || (),
             |(), place| {
-                let (pattern, cells) = &wanted[place];
+                let (pattern, cells) = &keys[place];
                 shape_of::<D>(&net.patterns[*pattern as usize], cells)
             },
         );
         self.sort(list, net.blocks.len() - 1, bodies.list.len());
     }
 
-    /// Those of the next coarser level, from those of `finer` and the blocks of both; `h` is the width of the finer cells.
+    /// The surfaces of the next coarser level, from those of `finer` and the blocks of both; `h` is the width of the finer cells.
     ///
     /// The force on a body is an integral of pressure over its surface, which functions that are constant in coarse cells
     /// reproduce: it keeps its strength. Cells as large as the body see its motion as they see other links, as an energy
     /// of gradients, which such functions overestimate by two from one level to the next.
-    pub fn join<const D: usize>(&mut self, finer: &Surfaces, coarse: &Net<D>, h: f32) {
+    pub fn coarsen<const D: usize>(&mut self, finer: &Surfaces, coarse: &Network<D>, h: f32) {
         self.bodies.clear();
         self.bodies.extend(finer.bodies.iter().map(|&(width, strength)| {
             let is_inside = 2.0 * h >= width as f32;
             (width, if is_inside { 0.5 * strength } else { strength })
         }));
-        let covers: Vec<Covered> = (1..coarse.blocks.len() - 1)
+        let covers: Vec<CoarsePatches> = (1..coarse.blocks.len() - 1)
             .into_par_iter()
             .with_min_len(4)
             .map(|cover| finer.cover::<D>(cover as u32, &coarse.children[cover], h))
@@ -80,31 +80,36 @@ impl Surfaces {
         // Patterns of many blocks may make the same shapes in each of them.
         let mut uses = vec![0; coarse.patterns.len()];
         coarse.blocks.iter().for_each(|block| uses[block.pattern as usize] += 1);
-        let mut wanted = Wanted::from(0);
+        let mut interner = Interner::from(0);
         let (mut list, mut numbers) = (Vec::new(), Vec::new());
-        for (cover, Covered { patches, shapes }) in covers.into_iter().enumerate() {
+        for (cover, CoarsePatches { patches, shapes }) in covers.into_iter().enumerate() {
             let pattern = coarse.blocks[cover + 1].pattern;
             numbers.clear();
-            let is_alone = uses[pattern as usize] == 1 && coarse.origin[pattern as usize] == NEW;
+            let is_alone = uses[pattern as usize] == 1 && coarse.previous[pattern as usize] == NEW;
             numbers.extend(shapes.into_iter().map(|made| {
-                if is_alone { wanted.number_alone((pattern, made)) } else { wanted.number((pattern, made)) }
+                if is_alone {
+                    interner.intern_unique((pattern, made))
+                } else {
+                    interner.intern((pattern, made))
+                }
             }));
             list.extend(
                 patches.into_iter().map(|patch| Patch { shape: numbers[patch.shape as usize], ..patch }),
             );
         }
-        let wanted = wanted.trace(&mut self.joined, &mut self.origin, |(pattern, made)| {
-            let before = |&(octant, shape): &(u8, u32)| (octant, finer.origin[shape as usize]);
-            let before = (coarse.origin[*pattern as usize], made.iter().map(before).collect::<Made>());
+        let keys = interner.match_previous(&mut self.coarse, &mut self.previous, |(pattern, made)| {
+            let before = |&(octant, shape): &(u8, u32)| (octant, finer.previous[shape as usize]);
+            let before =
+                (coarse.previous[*pattern as usize], made.iter().map(before).collect::<ShapeParts>());
             (before.0 != NEW && before.1.iter().all(|part| part.1 != NEW)).then_some(before)
         });
-        renew(
+        rebuild(
             &mut self.shapes,
-            &self.origin,
+            &self.previous,
             SHAPES,
             || (vec![[0.0f32; 4]; 2 * coarse.room + 1], Vec::new()),
             |(sums, touched), place| {
-                let (pattern, parts) = &wanted[place];
+                let (pattern, parts) = &keys[place];
                 let pattern = &coarse.patterns[*pattern as usize];
                 let [reds, blacks] = [pattern.count(0) as u16, pattern.count(1) as u16];
                 for &(octant, shape) in parts {
@@ -133,33 +138,33 @@ impl Surfaces {
                         nodes[1].push((parent - reds, sum));
                     }
                 }
-                Shape::new(&nodes)
+                PatchWeights::new(&nodes)
             },
         );
         self.sort(list, coarse.blocks.len() - 1, self.bodies.len());
     }
 
-    /// No bodies beside any of so many blocks.
+    /// No bodies beside any of the blocks.
     pub fn clear(&mut self, blocks: usize) {
         self.forget();
         self.shapes.clear();
-        self.origin.clear();
+        self.previous.clear();
         self.bodies.clear();
         self.sort(Vec::new(), blocks, 0);
     }
 
     /// The patches of this level's blocks under a coarse one, joined; they are `h` wide.
-    fn cover<const D: usize>(&self, cover: u32, children: &[u32; 8], h: f32) -> Covered {
+    fn cover<const D: usize>(&self, cover: u32, children: &[u32; 8], h: f32) -> CoarsePatches {
         let mut parts = Vec::new();
         for (octant, &block) in children.iter().enumerate().filter(|(_, block)| **block != 0) {
             parts.extend(self.of_block(block as usize).iter().map(|patch| (octant as u8, patch)));
         }
         let side_of = |patch: &Patch| (patch.body, patch.axis, patch.sign);
         parts.sort_by_key(|(octant, patch)| (side_of(patch), *octant, patch.shape));
-        let mut known: Known<Made> = Known::default();
-        let mut covered = Covered::default();
+        let mut known: KeyIndex<ShapeParts> = KeyIndex::default();
+        let mut covered = CoarsePatches::default();
         for same in parts.chunk_by(|a, b| side_of(a.1) == side_of(b.1)) {
-            let made: Made = same.iter().map(|(octant, patch)| (*octant, patch.shape)).collect();
+            let made: ShapeParts = same.iter().map(|(octant, patch)| (*octant, patch.shape)).collect();
             let next = covered.shapes.len() as u32;
             let shape = *known.entry(made).or_insert_with_key(|made| {
                 covered.shapes.push(made.clone());
@@ -193,7 +198,7 @@ impl Surfaces {
         sort_by_group(&mut self.body_start, bodies, patches, body, |at, (_, index)| order[at] = index);
         self.patches = list;
         self.sums.resize(self.runs.len(), [0.0; 4]);
-        self.told.resize(self.runs.len(), [0.0; 4]);
+        self.scatter.resize(self.runs.len(), [0.0; 4]);
     }
 }
 
@@ -202,9 +207,9 @@ fn corner_of<const D: usize>(octant: usize, h: f32) -> [f32; 3] {
     std::array::from_fn(|axis| if axis < D { 16.0 * h * (octant >> axis & 1) as f32 } else { 0.0 })
 }
 
-fn shape_of<const D: usize>(pattern: &Pattern, cells: &masks::Bits) -> Shape {
+fn shape_of<const D: usize>(pattern: &Pattern, cells: &masks::Bits) -> PatchWeights {
     if let Some(rows) = &pattern.rows {
-        return Shape::in_rows::<D>(rows, cells);
+        return PatchWeights::in_rows::<D>(rows, cells);
     }
     let mut nodes: [Vec<(u16, Weights)>; 2] = Default::default();
     for cell in masks::each(cells) {
@@ -218,5 +223,5 @@ fn shape_of<const D: usize>(pattern: &Pattern, cells: &masks::Bits) -> Shape {
             nodes[colour_of::<D>(cell)].push((node as u16, weights));
         }
     }
-    Shape::new(&nodes)
+    PatchWeights::new(&nodes)
 }

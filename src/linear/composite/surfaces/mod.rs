@@ -1,8 +1,14 @@
-//! The bodies' surfaces: which nodes of a network lie beside which body.
+//! The body term `Jᵀ K J` on one level: `J` gathers forces on bodies from the nodes beside them, `K` is their response, `Jᵀ`
+//! scatters their velocities back.
 //!
-//! Faces of one body, across one axis and towards one side, beside the nodes of one block make a patch. What a patch needs
-//! of its nodes, their number of faces and the first moments of these, depends on how they lie in the block: patches of
-//! blocks with the same pattern share it.
+//! ```text
+//!     · · x x x x · ·      x: nodes beside the body across y, one patch: all weights (1, x, y, z) of J
+//!     · · ┌─────┐ · ·      follow from where the nodes lie in their block, and from one offset per patch
+//!     · x │body │ x ·      x: patches across x, one on each side, with opposite signs
+//! ```
+//!
+//! Faces of one body, across one axis and towards one side, beside the nodes of one block make a patch. The weights of its nodes,
+//! number of faces and first moments, depend on how they lie in the block: patches of blocks with the same pattern share them.
 
 mod build;
 
@@ -13,12 +19,13 @@ use rayon::prelude::*;
 use crate::grid::masks;
 
 use super::super::bodies::{Body, BodyPatch, Moments};
-use super::net::Net;
+use super::super::scalar::Scalar;
+use super::interner::KeyIndex;
+use super::network::Network;
 use super::rows::rows;
-use super::shape::{Lane, Pressure, Shape};
-use super::stock::Known;
 use super::visit::{GRAIN, Nodes, PerBlock, visit, whole_rows};
-use build::Made;
+use super::weights::PatchWeights;
+use build::ShapeParts;
 
 /// Faces of one body beside the nodes of a block.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +43,7 @@ struct Patch {
 }
 
 impl Patch {
-    /// Of a body's faces beside the cells of a block of the finest level.
+    /// The patch of a body's faces beside the cells of a block of the finest level.
     fn new<const D: usize>(faces: &BodyPatch, block: u32, shape: u32, body: usize, axis: usize) -> Self {
         let sign = if faces.ahead { 1 } else { -1 };
         let offset = std::array::from_fn(|k| if k < D { f32::from(faces.twice[k] - 1) } else { 0.0 });
@@ -68,12 +75,14 @@ pub(super) type Velocities = Vec<[f64; 4]>;
 /// All patches of a level.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surfaces {
-    /// Shapes of patches. Where each was in the step before, and what those are made of that may be wanted again: on the finest
-    /// level a pattern and cells, on others a pattern and shapes of its parts.
-    shapes: Vec<Shape>,
-    origin: Vec<u32>,
-    beside: Known<(u32, masks::Bits)>,
-    joined: Known<(u32, Made)>,
+    /// Weights of patches.
+    shapes: Vec<PatchWeights>,
+    /// The index that each had in the step before, or `NEW`.
+    previous: Vec<u32>,
+    /// Weights of the finest level, by pattern and cells.
+    beside: KeyIndex<(u32, masks::Bits)>,
+    /// Weights of a coarse level, by pattern and the weights below it.
+    coarse: KeyIndex<(u32, ShapeParts)>,
     /// By block, and there by shape.
     patches: Vec<Patch>,
     start: Vec<u32>,
@@ -82,12 +91,12 @@ pub(super) struct Surfaces {
     /// By body: where its patches start in `order`, which has their places.
     body_start: Vec<u32>,
     order: Vec<u32>,
-    /// Per run: sums of values and of their first moments.
+    /// Per run: `J x`, sums of values and of their first moments.
     sums: Vec<[f64; 4]>,
     velocities: Velocities,
     /// Per run: `Jᵀ v` as coefficients of the weights of its nodes.
-    told: Vec<[f64; 4]>,
-    /// Per body: its width in cells, and how strongly it answers on this level.
+    scatter: Vec<[f64; 4]>,
+    /// Per body: its width in cells, and the factor of its response on this level.
     bodies: Vec<(u32, f64)>,
 }
 
@@ -95,7 +104,7 @@ pub(super) struct Surfaces {
 const RUNS: usize = 256;
 /// Bodies that a thread takes at a time.
 const BODIES: usize = 64;
-/// About as many nodes are swept while one is handed out to.
+/// About as many nodes are swept in the time that scattering to one takes.
 const RUN_NODES: usize = 16;
 /// Nodes that a thread takes at a time, at least.
 const LEAST_GRAIN: usize = 2048;
@@ -118,17 +127,17 @@ fn damp(inverse: &mut [f32], bounds: &[f32]) -> bool {
 
 impl Surfaces {
     /// Calls `each(block, nodes, bodies)` for nodes of a block that lie beside the same bodies.
-    pub fn each_run(&self, mut each: impl FnMut(usize, &Shape, &mut dyn Iterator<Item = usize>)) {
+    pub fn each_run(&self, mut each: impl FnMut(usize, &PatchWeights, &mut dyn Iterator<Item = usize>)) {
         for (index, run) in self.runs.iter().enumerate() {
             let mut bodies = self.of_run(index).iter().map(|patch| patch.body as usize);
             each(run.block as usize, &self.shapes[run.shape as usize], &mut bodies);
         }
     }
 
-    /// Keeps nothing for the next step.
+    /// Empties the caches of weights.
     pub fn forget(&mut self) {
         self.beside.clear();
-        self.joined.clear();
+        self.coarse.clear();
     }
 
     fn of_block(&self, block: usize) -> &[Patch] {
@@ -145,15 +154,16 @@ impl Surfaces {
     }
 
     /// Marks the blocks beside bodies.
-    pub fn mark<const D: usize>(&self, net: &mut Net<D>) {
+    pub fn mark<const D: usize>(&self, net: &mut Network<D>) {
         for (block, touched) in net.touched.iter_mut().enumerate() {
             *touched = !self.runs_of(block).is_empty();
         }
         net.grain = GRAIN;
     }
 
-    /// The same, and damps the sweeps of nodes that bodies hold more strongly than the network does: see [`damp`].
-    pub fn prepare<const D: usize>(&self, bodies: &[Body], net: &mut Net<D>) {
+    /// Marks the blocks beside bodies, and damps the sweeps of nodes that bodies hold more strongly than the network does: see
+    /// [`damp`].
+    pub fn prepare<const D: usize>(&self, bodies: &[Body], net: &mut Network<D>) {
         self.mark(net);
         // On deep levels bodies cost more than nodes.
         let nodes = net.size().max(1);
@@ -174,7 +184,7 @@ impl Surfaces {
                     };
                     let each: f64 = self.of_run(run).iter().map(bound).sum();
                     let shape = &self.shapes[self.runs[run].shape as usize];
-                    shape.hand_out(colour, [each, 0.0, 0.0, 0.0], bounds);
+                    shape.scatter_velocity(colour, [each, 0.0, 0.0, 0.0], bounds);
                 }
                 damped.0[0] |= damp(inverse.0, bounds);
             });
@@ -184,18 +194,19 @@ impl Surfaces {
         }
     }
 
-    /// Finds out how the bodies move under the pressures `x`: `K J x`.
-    pub fn respond<const D: usize, T: Pressure>(
+    /// `v = K J x`: how the bodies move under the pressures `x`, summed in numbers `N`.
+    pub fn apply_response<const D: usize, S: Copy + Sync, N: Scalar + From<S>>(
         &mut self,
         bodies: &[Body],
-        net: &Net<D>,
-        x: [&[T::Stored]; 2],
+        net: &Network<D>,
+        x: [&[S]; 2],
     ) {
         let mut sums = std::mem::take(&mut self.sums);
         // By runs, not by blocks: on deep levels one block may lie beside all bodies.
         sums.par_iter_mut().zip(&self.runs).with_min_len(RUNS).for_each(|(sum, run)| {
             let range = |colour: usize| whole_rows(&net.blocks, run.block as usize, colour);
-            *sum = self.shapes[run.shape as usize].add_up::<T>([0, 1].map(|c| rows(&x[c][range(c)])));
+            *sum =
+                self.shapes[run.shape as usize].gather_force::<S, N>([0, 1].map(|c| rows(&x[c][range(c)])));
         });
         self.sums = sums;
         let mut velocities = std::mem::take(&mut self.velocities);
@@ -207,16 +218,16 @@ impl Surfaces {
         self.velocities = velocities;
     }
 
-    /// Lets bodies move as they do on the finer level, and makes ready to hand that out.
-    pub fn move_as(&mut self, finer: &Surfaces) {
+    /// Takes the velocities of the finer level, and prepares `Jᵀ v`.
+    pub fn copy_velocities(&mut self, finer: &Surfaces) {
         self.velocities.clone_from(&finer.velocities);
-        self.tell();
+        self.update_scatter();
     }
 
-    /// Takes into account that the pressures of the coarser level were added to those of this one since bodies were last asked.
+    /// Adds the response to the coarse correction, after the pressures of the coarser level were added to those of this one.
     ///
-    /// The force on a body is the same whether they act here or there, where it was just asked; see [`Self::join`].
-    pub fn follow(&mut self, coarser: &Surfaces) {
+    /// The force on a body is the same on both levels, and was just computed on the coarser one; see [`Self::coarsen`].
+    pub fn add_coarse_response(&mut self, coarser: &Surfaces) {
         for (body, own) in self.velocities.chunks_exact_mut(3).enumerate() {
             let share = self.bodies[body].1 / coarser.bodies[body].1;
             let other = coarser.velocities[3 * body..3 * body + 3].as_flattened();
@@ -224,14 +235,14 @@ impl Surfaces {
                 *own += share * other;
             }
         }
-        self.tell();
+        self.update_scatter();
     }
 
     /// Calls `each(a, b, value)` for the entries of all bodies' terms between nodes, given by colour and place.
     pub fn each_entry<const D: usize>(
         &self,
         bodies: &[Body],
-        net: &Net<D>,
+        net: &Network<D>,
         mut each: impl FnMut((usize, usize), (usize, usize), f64),
     ) {
         let mut forces: BTreeMap<(usize, usize), Moments> = BTreeMap::new();
@@ -267,42 +278,42 @@ impl Surfaces {
         forces
     }
 
-    /// Makes ready to hand out `Jᵀ v` for the velocities found last.
-    pub fn tell(&mut self) {
-        let mut told = std::mem::take(&mut self.told);
-        told.par_iter_mut().enumerate().with_min_len(RUNS).for_each(|(index, told)| {
-            *told = [0.0; 4];
+    /// Prepares `Jᵀ v` for the velocities found last: coefficients of the weights of each run.
+    pub fn update_scatter(&mut self) {
+        let mut scatter = std::mem::take(&mut self.scatter);
+        scatter.par_iter_mut().enumerate().with_min_len(RUNS).for_each(|(index, scatter)| {
+            *scatter = [0.0; 4];
             for patch in self.of_run(index) {
                 let field = &self.velocities[3 * patch.body as usize + patch.axis as usize];
                 let sign = f64::from(patch.sign);
-                told[0] += sign * field[0];
+                scatter[0] += sign * field[0];
                 for k in 0..3 {
-                    told[0] += 0.5 * sign * f64::from(patch.offset[k]) * field[k + 1];
-                    told[k + 1] += 0.5 * sign * field[k + 1];
+                    scatter[0] += 0.5 * sign * f64::from(patch.offset[k]) * field[k + 1];
+                    scatter[k + 1] += 0.5 * sign * field[k + 1];
                 }
             }
         });
-        self.told = told;
+        self.scatter = scatter;
     }
 
-    /// Adds `scale Jᵀ v` to the nodes of a colour of a block, as they were last told.
-    pub fn hand_out<A: Lane>(&self, block: usize, colour: usize, out: &mut [A], scale: f64) {
+    /// `out += scale · Jᵀ v` for the nodes of a colour of a block, with the `v` last prepared.
+    pub fn scatter_velocity<A: Scalar>(&self, block: usize, colour: usize, out: &mut [A], scale: f64) {
         for run in self.runs_of(block) {
-            let told = self.told[run].map(|value| scale * value);
-            self.shapes[self.runs[run].shape as usize].hand_out(colour, told, out);
+            let scatter = self.scatter[run].map(|value| scale * value);
+            self.shapes[self.runs[run].shape as usize].scatter_velocity(colour, scatter, out);
         }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.shapes.iter().map(Shape::bytes).sum::<usize>()
-            + self.origin.capacity() * 4
+        self.shapes.iter().map(PatchWeights::bytes).sum::<usize>()
+            + self.previous.capacity() * 4
             + self.beside.capacity() * size_of::<((u32, masks::Bits), u32)>()
-            + self.joined.capacity() * size_of::<((u32, Made), u32)>()
+            + self.coarse.capacity() * size_of::<((u32, ShapeParts), u32)>()
             + self.patches.capacity() * size_of::<Patch>()
             + self.runs.capacity() * size_of::<Run>()
             + (self.start.capacity() + self.run_start.capacity()) * 4
             + (self.body_start.capacity() + self.order.capacity()) * 4
-            + (self.sums.capacity() + self.velocities.capacity() + self.told.capacity()) * 32
+            + (self.sums.capacity() + self.velocities.capacity() + self.scatter.capacity()) * 32
     }
 }

@@ -1,10 +1,11 @@
-//! The coarsest level, solved exactly.
+//! The coarsest level, solved exactly by dense Cholesky factors. It may still have bodies, which sparse elimination
+//! (`linear::coarsest`) does not know.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::super::bodies::Body;
 use super::components::Components;
-use super::net::{Colours, Net};
+use super::network::{Colours, Network};
 use super::surfaces::Surfaces;
 
 /// Not among the unknowns.
@@ -12,7 +13,7 @@ const NONE: u32 = u32::MAX;
 
 /// The exact inverse of a small network with bodies.
 #[derive(Clone, Debug)]
-pub(super) struct Last {
+pub(super) struct DenseSolve {
     /// Each node's place among the unknowns. Nodes without links are not among them: they are divided by their diagonal.
     place: Colours<u32>,
     shared: Vec<u32>,
@@ -20,14 +21,14 @@ pub(super) struct Last {
     values: DVector<f64>,
 }
 
-impl Default for Last {
+impl Default for DenseSolve {
     fn default() -> Self {
-        Last { place: Colours::default(), shared: Vec::new(), factors: None, values: DVector::zeros(0) }
+        DenseSolve { place: Colours::default(), shared: Vec::new(), factors: None, values: DVector::zeros(0) }
     }
 }
 
-impl Last {
-    /// Has nothing to solve.
+impl DenseSolve {
+    /// Drops the factors.
     pub fn clear(&mut self) {
         self.factors = None;
     }
@@ -35,7 +36,7 @@ impl Last {
     /// Takes a network with its bodies and components.
     pub fn build<const D: usize>(
         &mut self,
-        net: &Net<D>,
+        net: &Network<D>,
         surfaces: Option<&Surfaces>,
         bodies: &[Body],
         components: &Components,
@@ -46,7 +47,7 @@ impl Last {
             if is_unknown { count - 1 } else { NONE }
         };
         self.place = net.is_linked().map(|linked| linked.into_iter().map(&mut next).collect());
-        self.shared = net.ties.diagonal.iter().map(|&diagonal| next(diagonal > 0.0)).collect();
+        self.shared = net.shared.diagonal.iter().map(|&diagonal| next(diagonal > 0.0)).collect();
         let size = count as usize;
         let mut matrix = DMatrix::zeros(size, size);
         let mut add = |a: u32, b: u32, value: f64| {
@@ -64,10 +65,10 @@ impl Last {
         net.each_link(|colour, node, other, index, link| {
             add(place[colour][node], place[other][index], -f64::from(link));
         });
-        for tie in net.ties.list() {
+        for entry in net.shared.list() {
             let (node, shared) =
-                (place[tie.node.0 as usize][tie.node.1 as usize], self.shared[tie.shared as usize]);
-            let link = f64::from(tie.link);
+                (place[entry.node.0 as usize][entry.node.1 as usize], self.shared[entry.shared as usize]);
+            let link = f64::from(entry.link);
             add(node, node, link);
             add(node, shared, -link);
             add(shared, node, -link);
@@ -88,7 +89,7 @@ impl Last {
     }
 
     /// Sets `x` from `b`; returns false if that cannot be done here.
-    pub fn solve<const D: usize>(&mut self, net: &mut Net<D>) -> bool {
+    pub fn solve<const D: usize>(&mut self, net: &mut Network<D>) -> bool {
         let Some(factors) = &self.factors else { return false };
         for colour in 0..2 {
             for (&place, &b) in self.place[colour].iter().zip(&net.b[colour]) {
@@ -97,7 +98,7 @@ impl Last {
                 }
             }
         }
-        for (&place, &b) in self.shared.iter().zip(&net.ties.b) {
+        for (&place, &b) in self.shared.iter().zip(&net.shared.b) {
             if place != NONE {
                 self.values[place as usize] = f64::from(b);
             }
@@ -111,7 +112,7 @@ impl Last {
                 *x = value(place).unwrap_or_else(|| b[node] * inverse[node]);
             }
         }
-        for (x, &place) in net.ties.x.iter_mut().zip(&self.shared) {
+        for (x, &place) in net.shared.x.iter_mut().zip(&self.shared) {
             *x = value(place).unwrap_or(0.0);
         }
         true

@@ -1,9 +1,9 @@
-//! Where the cells of a block are kept in rows.
+//! Row storage of a block: which cell is kept in which row and lane.
 //!
 //! Rows are those of `linear::layout`, but they need not lie along x: a sheet of cells across x fills eight rows along y or z,
-//! and would leave each of 64 rows along x with a single cell. Which axes take the places of x, y and the last axis there
-//! is a block's *turn*. Blocks that are nearly full keep all rows, along x; others only those that have nodes, or
-//! no rows at all if these would be mostly empty.
+//! and would leave each of 64 rows along x with a single cell. Which axes take the places of x, y and the last axis there is a
+//! block's *orientation*. Blocks that are nearly full keep all rows, along x; others only those that have nodes, or no rows at
+//! all if these would be mostly empty.
 
 use std::sync::LazyLock;
 
@@ -11,29 +11,29 @@ use crate::grid::{block_cells, masks};
 use crate::math::{flatten, unflatten};
 
 use super::super::layout::{half_rows, plane_rows, split_index};
-use super::pattern::{Beyond, DIRECTIONS};
+use super::pattern::{DIRECTIONS, HaloNode};
 
-/// Blocks with so many nodes keep all rows. Below, the empty ones cost more than finding the others does.
+/// Number of nodes from which on a block keeps all rows. Below, empty rows cost more than finding the others does.
 const fn enough(dimension: usize) -> usize {
     block_cells(dimension) * 3 / 4
 }
 
 /// The axes along rows, across them, and along which two cells share a place, one of each colour.
-const TURNS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
-/// In 2D no axis is left for the second.
-const TURNS_2D: [[usize; 2]; 2] = [[0, 1], [1, 0]];
+const ORIENTATIONS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+/// The axes along rows and along which two cells share a place, in 2D.
+const ORIENTATIONS_2D: [[usize; 2]; 2] = [[0, 1], [1, 0]];
 
-fn turn<const D: usize>(index: usize) -> [usize; D] {
-    std::array::from_fn(|role| if D == 2 { TURNS_2D[index][role] } else { TURNS[index][role] })
+fn orientation<const D: usize>(index: usize) -> [usize; D] {
+    std::array::from_fn(|role| if D == 2 { ORIENTATIONS_2D[index][role] } else { ORIENTATIONS[index][role] })
 }
 
-/// Cells as bits, with the axes of a turn in the places of x, y and z.
-pub(super) struct Turned<const D: usize>(masks::Bits);
+/// Cells as bits, with the axes of an orientation in the places of x, y and z.
+pub(super) struct Oriented<const D: usize>(masks::Bits);
 
-impl<const D: usize> Turned<D> {
-    pub fn new(bits: &masks::Bits, turn: usize) -> Self {
+impl<const D: usize> Oriented<D> {
+    pub fn new(bits: &masks::Bits, orientation: usize) -> Self {
         let (first, last) = (masks::swap_xy, masks::swap_yz);
-        Turned(match (D, turn) {
+        Oriented(match (D, orientation) {
             (_, 0) => *bits,
             (2, _) | (_, 2) => first(bits),
             (_, 1) => last(bits),
@@ -43,7 +43,7 @@ impl<const D: usize> Turned<D> {
         })
     }
 
-    /// Those of a row of one colour, a bit for each lane.
+    /// The cells of a row of one colour, a bit for each lane.
     #[inline]
     pub fn lanes(&self, row: usize, colour: usize) -> u8 {
         let (m, y) = (row / plane_rows(D), row % plane_rows(D));
@@ -56,13 +56,13 @@ impl<const D: usize> Turned<D> {
     }
 }
 
-/// Where things are in rows; all blocks with the same turn share it.
+/// Where cells, neighbours and links are in rows; all blocks with the same orientation share it.
 #[derive(Debug)]
-pub(super) struct Frame {
-    /// Its place among all turns.
+pub(super) struct RowLayout {
+    /// Its index among all orientations.
     pub index: usize,
     /// Which axes take the places of x, y and the last one; in 2D of x and y.
-    pub turn: Vec<usize>,
+    pub orientation: Vec<usize>,
     /// The cells of each colour's places, and the cells of each colour.
     pub cells: [Vec<u16>; 2],
     pub coloured: [masks::Bits; 2],
@@ -72,9 +72,9 @@ pub(super) struct Frame {
     pub place: Vec<u16>,
     /// By direction, colour and row: lanes at that side of the block.
     pub outer: [[Vec<u8>; 2]; DIRECTIONS],
-    /// For the cells of each colour: the other one's cells beyond the block, side by side.
-    pub beyond: [Vec<Beyond>; 2],
-    /// By direction and cell: the neighbour's place, or [`THERE`] and its place in `beyond`.
+    /// For the cells of each colour: the halo, cells of the other one beyond the block, side by side.
+    pub halo: [Vec<HaloNode>; 2],
+    /// By direction and cell: the neighbour's place, or [`HALO`] and its place in `halo`.
     pub near: Vec<u16>,
     /// By direction and cell: the place of that link among those of the cell's colour.
     pub link: Vec<u16>,
@@ -82,37 +82,37 @@ pub(super) struct Frame {
     pub link_rows: usize,
 }
 
-impl PartialEq for Frame {
-    fn eq(&self, other: &Frame) -> bool {
+impl PartialEq for RowLayout {
+    fn eq(&self, other: &RowLayout) -> bool {
         std::ptr::eq(self, other)
     }
 }
 
-/// Marks places in [`Frame::beyond`].
-pub(super) const THERE: u16 = 1 << 15;
+/// Marks places in [`RowLayout::halo`].
+pub(super) const HALO: u16 = 1 << 15;
 
-impl Frame {
-    fn new<const D: usize>(index: usize) -> Frame {
-        let (cells, turn) = (block_cells(D), turn::<D>(index));
-        let turned = |cell: usize| {
+impl RowLayout {
+    fn new<const D: usize>(index: usize) -> RowLayout {
+        let (cells, orientation) = (block_cells(D), orientation::<D>(index));
+        let oriented = |cell: usize| {
             let at = unflatten::<D>(cell, 8);
-            flatten(turn.map(|axis| at[axis]), 8)
+            flatten(orientation.map(|axis| at[axis]), 8)
         };
-        let mut frame = Frame {
+        let mut frame = RowLayout {
             index,
-            turn: turn.to_vec(),
+            orientation: orientation.to_vec(),
             cells: [0, 1].map(|_| vec![0; cells / 2]),
             coloured: [masks::NONE; 2],
             centres: [0, 1].map(|_| vec![[[0.0; 8]; 3]; cells / 16]),
             place: vec![0; cells],
             outer: std::array::from_fn(|_| [0, 1].map(|_| vec![0; cells / 16])),
-            beyond: Default::default(),
+            halo: Default::default(),
             near: vec![0; DIRECTIONS * cells],
             link: vec![0; DIRECTIONS * cells],
             link_rows: 2 * D,
         };
         for cell in 0..cells {
-            let (colour, place) = split_index::<D>(turned(cell));
+            let (colour, place) = split_index::<D>(oriented(cell));
             frame.cells[colour][place] = cell as u16;
             frame.place[cell] = place as u16;
             for (axis, c) in unflatten::<D>(cell, 8).into_iter().enumerate() {
@@ -122,20 +122,21 @@ impl Frame {
         }
         for direction in 0..2 * D {
             let (axis, high) = (direction / 2, direction % 2);
-            let role = turn.iter().position(|&other| other == axis).expect("a turn names all axes");
+            let role =
+                orientation.iter().position(|&other| other == axis).expect("a orientation names all axes");
             for cell in 0..cells {
-                let (colour, place) = split_index::<D>(turned(cell));
+                let (colour, place) = split_index::<D>(oriented(cell));
                 let mut at = unflatten::<D>(cell, 8);
                 let own = at[axis];
                 let is_beyond = own == 7 * high;
                 at[axis] = (own + 7 + 2 * high) % 8;
                 let other = flatten(at, 8);
-                let there = split_index::<D>(turned(other)).1;
+                let there = split_index::<D>(oriented(other)).1;
                 frame.near[direction * cells + cell] = if is_beyond {
-                    let seen = Beyond { side: direction as u8, ordinal: 0, cell: other as u16 };
-                    frame.beyond[colour].push(seen);
+                    let seen = HaloNode { side: direction as u8, ordinal: 0, cell: other as u16 };
+                    frame.halo[colour].push(seen);
                     frame.outer[direction][colour][place / 8] |= 1 << (place % 8);
-                    THERE | (frame.beyond[colour].len() - 1) as u16
+                    HALO | (frame.halo[colour].len() - 1) as u16
                 } else {
                     there as u16
                 };
@@ -152,39 +153,40 @@ impl Frame {
     }
 }
 
-static FRAMES_2D: LazyLock<[Frame; 2]> = LazyLock::new(|| std::array::from_fn(Frame::new::<2>));
-static FRAMES_3D: LazyLock<[Frame; 6]> = LazyLock::new(|| std::array::from_fn(Frame::new::<3>));
+static LAYOUTS_2D: LazyLock<[RowLayout; 2]> = LazyLock::new(|| std::array::from_fn(RowLayout::new::<2>));
+static LAYOUTS_3D: LazyLock<[RowLayout; 6]> = LazyLock::new(|| std::array::from_fn(RowLayout::new::<3>));
 
-/// The frame of a turn; the first one keeps rows along x.
-pub(super) fn frame<const D: usize>(turn: usize) -> &'static Frame {
-    if D == 2 { &FRAMES_2D[turn] } else { &FRAMES_3D[turn] }
+/// The row layout of an orientation; the first one keeps rows along x.
+pub(super) fn frame<const D: usize>(orientation: usize) -> &'static RowLayout {
+    if D == 2 { &LAYOUTS_2D[orientation] } else { &LAYOUTS_3D[orientation] }
 }
 
-/// Blocks whose rows would have less than so many nodes in a hundred places had better list them: what is not there need not
-/// be read.
+/// Minimum fill (percent) for row storage; sparser blocks use an index list.
 const LEAST_SHARE: usize = 40;
 
 /// Which rows a block keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Choice {
-    pub turn: usize,
+pub(super) struct RowChoice {
+    pub orientation: usize,
     /// By bit; none if all of them.
     pub rows: Option<u32>,
 }
 
-impl Choice {
-    /// For a block with some nodes: as few rows as may be; none if they would be mostly empty.
-    pub fn new<const D: usize>(nodes: &masks::Bits) -> Option<Choice> {
+impl RowChoice {
+    /// For a block with some nodes: the orientation with the fewest rows; none if these would be mostly empty.
+    pub fn new<const D: usize>(nodes: &masks::Bits) -> Option<RowChoice> {
         let nodes_here = masks::count(nodes);
         if nodes_here >= enough(D) {
-            return Some(Choice { turn: 0, rows: None });
+            return Some(RowChoice { orientation: 0, rows: None });
         }
-        let count = if D == 2 { TURNS_2D.len() } else { TURNS.len() };
+        let count = if D == 2 { ORIENTATIONS_2D.len() } else { ORIENTATIONS.len() };
         let views = views::<D>(nodes);
-        // As many turns have their rows along the same axis as there are axes left.
-        let pairs = |turn: usize| pairs(views[turn / (D - 1)], turn);
-        let turn = (0..count).min_by_key(|&turn| pairs(turn).count_ones()).expect("there are turns");
-        let pairs = pairs(turn);
+        // As many orientations have their rows along the same axis as there are axes left.
+        let pairs = |orientation: usize| pairs(views[orientation / (D - 1)], orientation);
+        let orientation = (0..count)
+            .min_by_key(|&orientation| pairs(orientation).count_ones())
+            .expect("there are orientations");
+        let pairs = pairs(orientation);
         let places = 16 * pairs.count_ones() as usize;
         if 100 * nodes_here < LEAST_SHARE * places {
             return None;
@@ -192,15 +194,15 @@ impl Choice {
         let mut rows = 0;
         for row in 0..half_rows(D) {
             let (m, across) = (row / plane_rows(D), row % plane_rows(D));
-            let bit = if turn % 2 == 0 { across + 16 * m } else { 2 * m + 8 * across };
+            let bit = if orientation % 2 == 0 { across + 16 * m } else { 2 * m + 8 * across };
             rows |= ((pairs >> bit & 1) as u32) << row;
         }
-        Some(Choice { turn, rows: Some(rows) })
+        Some(RowChoice { orientation, rows: Some(rows) })
     }
 }
 
-/// Whether anything is seen when looking along each axis: a bit for each cell of the plane across it, of the axes left the
-/// lower one first. In 2D there is a line, and it is laid so that its cells are paired as those of each turn.
+/// Projections of the nodes along each axis: a bit for each cell of the plane across it, of the axes left the lower one first.
+/// In 2D there is a line, and it is laid so that its cells are paired as those of each orientation.
 fn views<const D: usize>(nodes: &masks::Bits) -> [u64; 3] {
     if D == 2 {
         let spread = masks::each_in(masks::rows_in(nodes[0])).fold(0, |line, bit| line | 1 << (8 * bit));
@@ -212,9 +214,9 @@ fn views<const D: usize>(nodes: &masks::Bits) -> [u64; 3] {
     [gather(&masks::rows_in), gather(&masks::columns_in), nodes.iter().fold(0, |view, &word| view | word)]
 }
 
-/// Bits of a view, two joined into one: along its slower axis, and in every other turn along its faster one.
-fn pairs(view: u64, turn: usize) -> u64 {
-    if turn.is_multiple_of(2) {
+/// Bits of a projection, two joined into one: along its slower axis, and in every other orientation along its faster one.
+fn pairs(view: u64, orientation: usize) -> u64 {
+    if orientation.is_multiple_of(2) {
         (view | view >> 8) & 0x00ff_00ff_00ff_00ff
     } else {
         (view | view >> 1) & 0x5555_5555_5555_5555
@@ -227,17 +229,21 @@ mod tests {
     use crate::math::hash_unit;
 
     fn lanes_are_the_cells_of_a_row<const D: usize>() {
-        for turn in 0..if D == 2 { 2 } else { 6 } {
+        for orientation in 0..if D == 2 { 2 } else { 6 } {
             let mut bits = masks::NONE;
             for cell in 0..block_cells(D) {
                 bits[cell / 64] |=
-                    u64::from(hash_unit(1000 * turn as u64 + cell as u64) < 0.5) << (cell % 64);
+                    u64::from(hash_unit(1000 * orientation as u64 + cell as u64) < 0.5) << (cell % 64);
             }
-            let turned = Turned::<D>::new(&bits, turn);
+            let oriented = Oriented::<D>::new(&bits, orientation);
             for colour in 0..2 {
-                for (place, &cell) in frame::<D>(turn).cells[colour].iter().enumerate() {
-                    let lane = turned.lanes(place / 8, colour) >> (place % 8) & 1;
-                    assert_eq!(lane == 1, masks::has(&bits, cell as usize), "{D}D turn {turn} place {place}");
+                for (place, &cell) in frame::<D>(orientation).cells[colour].iter().enumerate() {
+                    let lane = oriented.lanes(place / 8, colour) >> (place % 8) & 1;
+                    assert_eq!(
+                        lane == 1,
+                        masks::has(&bits, cell as usize),
+                        "{D}D orientation {orientation} place {place}"
+                    );
                 }
             }
         }
@@ -254,7 +260,7 @@ mod tests {
     }
 
     fn rows_kept_have_all_nodes_and_no_others<const D: usize>() {
-        let turns = if D == 2 { 2 } else { 6 };
+        let orientations = if D == 2 { 2 } else { 6 };
         let mut compared = 0;
         for salt in 0..300 {
             // Some sheets, lines and single cells.
@@ -268,14 +274,15 @@ mod tests {
                 let is_alone = hash_unit(salt * 1000 + cell as u64 + 7) < 0.003;
                 nodes[cell / 64] |= u64::from(is_in || is_alone) << (cell % 64);
             }
-            let Some(Choice { turn, rows: Some(rows) }) = Choice::new::<D>(&nodes) else {
+            let Some(RowChoice { orientation, rows: Some(rows) }) = RowChoice::new::<D>(&nodes) else {
                 continue;
             };
-            let used = |turn: usize| {
-                masks::each(&nodes).fold(0u32, |rows, cell| rows | 1 << (frame::<D>(turn).place[cell] / 8))
+            let used = |orientation: usize| {
+                masks::each(&nodes)
+                    .fold(0u32, |rows, cell| rows | 1 << (frame::<D>(orientation).place[cell] / 8))
             };
-            assert_eq!(rows, used(turn), "{D}D {salt}");
-            let fewest = (0..turns).map(|turn| used(turn).count_ones()).min();
+            assert_eq!(rows, used(orientation), "{D}D {salt}");
+            let fewest = (0..orientations).map(|orientation| used(orientation).count_ones()).min();
             assert_eq!(Some(rows.count_ones()), fewest, "{D}D {salt}");
             compared += 1;
         }
@@ -299,7 +306,7 @@ mod tests {
             for cell in (0..512).filter(|&cell| unflatten::<3>(cell, 8)[axis] == 5) {
                 nodes[cell / 64] |= 1 << (cell % 64);
             }
-            let rows = Choice::new::<3>(&nodes).and_then(|choice| choice.rows).expect("few nodes");
+            let rows = RowChoice::new::<3>(&nodes).and_then(|choice| choice.rows).expect("kept_rows nodes");
             assert_eq!(rows.count_ones(), 4, "four of each colour across axis {axis}");
         }
     }

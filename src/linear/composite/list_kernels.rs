@@ -1,13 +1,13 @@
-//! The inner loops over the nodes of one colour of a block, given the values that they are linked to.
+//! Kernels for blocks stored as index lists, from a workspace with the values of all neighbours.
 //!
 //! Each is compiled for several instruction sets and chosen at run time; all versions add in the same order.
 
 use multiversion::multiversion;
 
-use super::super::krylov::ResidualNorm;
+use super::super::scalar::Scalar;
 use super::pattern::{DIRECTIONS, Half, ParentsOf};
 
-/// What the nodes of a block are linked to. The first place always holds zero.
+/// The neighbours' values of a block's nodes. The first place always holds zero.
 pub(super) struct Workspace<T>(Vec<T>);
 
 impl<T: Copy + Default> Workspace<T> {
@@ -19,10 +19,10 @@ impl<T: Copy + Default> Workspace<T> {
     /// Takes the values that the nodes of a colour are linked to: those of the other colour, and copies of what is beyond the
     /// block.
     #[inline]
-    pub fn load(&mut self, here: &[T], beyond: &[T]) {
+    pub fn load(&mut self, here: &[T], halo: &[T]) {
         let (own, there) = self.0[1..].split_at_mut(here.len());
         own.copy_from_slice(here);
-        there[..beyond.len()].copy_from_slice(beyond);
+        there[..halo.len()].copy_from_slice(halo);
     }
 
     #[inline(always)]
@@ -33,7 +33,7 @@ impl<T: Copy + Default> Workspace<T> {
     /// Takes the values of the nodes themselves, where they are linked to each other.
     #[inline]
     pub fn load_own(&mut self, half: &Half, own: &[T]) {
-        if !half.further.is_empty() {
+        if !half.extra_links.is_empty() {
             self.0[half.own..][..own.len()].copy_from_slice(own);
         }
     }
@@ -54,7 +54,7 @@ fn sum_of<T: std::ops::Add<Output = T>>(terms: [T; DIRECTIONS]) -> T {
 /// The value of a node's neighbour in a direction.
 #[inline(always)]
 fn value<T: Copy>(values: &Workspace<T>, near: &[u16], node: usize) -> T {
-    // SAFETY: places are below the room that their pattern asks for (`Draft::finish`), and callers check that there is as
+    // SAFETY: places are below the room that their pattern asks for (`PatternBuilder::finish`), and callers check that there is as
     // much (`Workspace::check`).
     unsafe { *values.0.get_unchecked(near[node] as usize) }
 }
@@ -67,7 +67,7 @@ macro_rules! pull_all {
         if $half.links.is_empty() {
             for $node in 0..$count {
                 let terms: [$number; DIRECTIONS] =
-                    std::array::from_fn(|k| <$number>::from(value($values, near[k], $node)));
+                    std::array::from_fn(|k| value($values, near[k], $node).into());
                 let $sum = $whole * sum_of(terms);
                 $finish;
             }
@@ -75,7 +75,8 @@ macro_rules! pull_all {
             let links = by_direction(&$half.links, $count);
             for $node in 0..$count {
                 let terms: [$number; DIRECTIONS] = std::array::from_fn(|k| {
-                    <$number>::from(links[k][$node]) * <$number>::from(value($values, near[k], $node))
+                    let x: $number = value($values, near[k], $node).into();
+                    <$number>::from(links[k][$node]) * x
                 });
                 let $sum = sum_of(terms);
                 $finish;
@@ -84,7 +85,7 @@ macro_rules! pull_all {
     };
 }
 
-/// One pass over the nodes of a colour; a node's row is `diagonal x − Σ g x_neighbour = rhs`.
+/// Gauss–Seidel half-sweep over the nodes of a colour; a node's row is `diagonal x − Σ g x_neighbour = rhs`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
 fn relax_all(x: &mut [f32], rhs: &[f32], inverse: &[f32], half: &Half, values: &Workspace<f32>, whole: f32) {
     let count = x.len();
@@ -95,7 +96,7 @@ fn relax_all(x: &mut [f32], rhs: &[f32], inverse: &[f32], half: &Half, values: &
     });
 }
 
-/// The same where some are linked to each other: one after the other, or `backwards`.
+/// Gauss–Seidel half-sweep where nodes of the colour are linked to each other: in order, or `backwards`.
 fn relax_in_turn(
     x: &mut [f32],
     rhs: &[f32],
@@ -106,10 +107,10 @@ fn relax_in_turn(
     backwards: bool,
 ) {
     values.check(half);
-    let mut rest = half.further.as_slice();
+    let mut rest = half.extra_links.as_slice();
     for step in 0..x.len() {
         let node = if backwards { x.len() - 1 - step } else { step };
-        let is_own = |link: &&super::pattern::Further| link.node as usize == node;
+        let is_own = |link: &&super::pattern::ExtraLink| link.node as usize == node;
         let count = match backwards {
             false => rest.iter().take_while(is_own).count(),
             true => rest.iter().rev().take_while(is_own).count(),
@@ -126,14 +127,14 @@ fn relax_in_turn(
             let link = half.links.get(direction * x.len() + node).copied().unwrap_or(whole);
             link * value(values, half.near(direction), node)
         });
-        let further: f32 = own.iter().map(|link| link.link * values.0[link.near as usize]).sum();
-        let sum = sum_of(terms) + further;
+        let extra_links: f32 = own.iter().map(|link| link.link * values.0[link.near as usize]).sum();
+        let sum = sum_of(terms) + extra_links;
         x[node] += inverse[node] * (rhs[node] + sum - half.rounded[node] * x[node]);
         values.0[half.own + node] = x[node];
     }
 }
 
-/// One pass over the nodes of a colour.
+/// Gauss–Seidel half-sweep over the nodes of a colour.
 #[inline]
 pub(super) fn relax(
     x: &mut [f32],
@@ -144,7 +145,7 @@ pub(super) fn relax(
     whole: f32,
     backwards: bool,
 ) {
-    if half.further.is_empty() {
+    if half.extra_links.is_empty() {
         relax_all(x, rhs, inverse, half, values, whole);
     } else {
         values.load_own(half, x);
@@ -163,7 +164,7 @@ fn residual_all(out: &mut [f32], x: &[f32], rhs: &[f32], half: &Half, values: &W
     });
 }
 
-/// What is left of the right-hand side.
+/// Residual of the nodes of a colour.
 #[inline]
 pub(super) fn residual(
     out: &mut [f32],
@@ -175,58 +176,25 @@ pub(super) fn residual(
 ) {
     values.load_own(half, x);
     residual_all(out, x, rhs, half, values, whole);
-    for link in &half.further {
+    for link in &half.extra_links {
         out[link.node as usize] += link.link * values.0[link.near as usize];
     }
 }
 
+/// `A p` of the nodes of a colour, without extra links.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-fn product_narrow(out: &mut [f64], p: &[f32], half: &Half, values: &Workspace<f32>, whole: f64) {
+fn product_all<T: Scalar>(out: &mut [f64], p: &[T], half: &Half, values: &Workspace<T>, whole: f64) {
     let count = p.len();
     let diagonal = half.diagonal.as_slice();
     assert!(out.len() == count && diagonal.len() == count);
     pull_all!(half, values, whole, count, f64, |node, sum| {
-        out[node] = diagonal[node] * f64::from(p[node]) - sum
+        out[node] = diagonal[node] * p[node].into() - sum
     });
-}
-
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-fn product_wide(out: &mut [f64], p: &[f64], half: &Half, values: &Workspace<f64>, whole: f64) {
-    let count = p.len();
-    let diagonal = half.diagonal.as_slice();
-    assert!(out.len() == count && diagonal.len() == count);
-    pull_all!(half, values, whole, count, f64, |node, sum| out[node] = diagonal[node] * p[node] - sum);
-}
-
-/// A number of the vectors that are multiplied.
-pub(super) trait Factor: Copy + Default + Into<f64> + Send + Sync {
-    /// `A p` of the nodes of a colour, without further links.
-    fn product_all(out: &mut [f64], p: &[Self], half: &Half, values: &Workspace<Self>, whole: f64);
-    /// `p·q`.
-    fn alignment(p: &[Self], q: &[f64]) -> f64;
-}
-
-impl Factor for f32 {
-    fn product_all(out: &mut [f64], p: &[f32], half: &Half, values: &Workspace<f32>, whole: f64) {
-        product_narrow(out, p, half, values, whole);
-    }
-    fn alignment(p: &[f32], q: &[f64]) -> f64 {
-        alignment_narrow(p, q)
-    }
-}
-
-impl Factor for f64 {
-    fn product_all(out: &mut [f64], p: &[f64], half: &Half, values: &Workspace<f64>, whole: f64) {
-        product_wide(out, p, half, values, whole);
-    }
-    fn alignment(p: &[f64], q: &[f64]) -> f64 {
-        alignment_wide(p, q)
-    }
 }
 
 /// `A p` of the nodes of a colour.
 #[inline]
-pub(super) fn product<T: Factor>(
+pub(super) fn product<T: Scalar>(
     out: &mut [f64],
     p: &[T],
     half: &Half,
@@ -234,20 +202,13 @@ pub(super) fn product<T: Factor>(
     whole: f64,
 ) {
     values.load_own(half, p);
-    T::product_all(out, p, half, values, whole);
-    for link in &half.further {
+    product_all(out, p, half, values, whole);
+    for link in &half.extra_links {
         out[link.node as usize] -= f64::from(link.link) * values.0[link.near as usize].into();
     }
 }
 
-/// `x = b · inverse`.
-pub(super) fn divide(x: &mut [f32], b: &[f32], inverse: &[f32]) {
-    for ((x, b), inverse) in x.iter_mut().zip(b).zip(inverse) {
-        *x = b * inverse;
-    }
-}
-
-/// `sums[parent] += value`.
+/// Restriction by index: `sums[parent] += value`.
 pub(super) fn add_to_parents(sums: &mut [f32], values: &[f32], parents: ParentsOf<'_>) {
     match parents {
         ParentsOf::Pairs(parents) => {
@@ -263,7 +224,7 @@ pub(super) fn add_to_parents(sums: &mut [f32], values: &[f32], parents: ParentsO
     }
 }
 
-/// `x += above[parent]`; places where `inverse` is 0 stay as they are.
+/// Prolongation by index: `x += above[parent]`; places where `inverse` is 0 stay as they are.
 pub(super) fn add_from_parents(x: &mut [f32], inverse: &[f32], above: &[f32], parents: ParentsOf<'_>) {
     match parents {
         ParentsOf::Pairs(parents) => {
@@ -282,94 +243,4 @@ pub(super) fn add_from_parents(x: &mut [f32], inverse: &[f32], above: &[f32], pa
             }
         }
     }
-}
-
-/// `x += α p`, unless `α = 0`; then `p = z + β p`, and `β = 0` forgets `p`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn axpy_then_xpby(x: &mut [f64], alpha: f64, p: &mut [f32], z: &[f32], beta: f32) {
-    if alpha != 0.0 && beta != 0.0 {
-        for ((x, p), z) in x.iter_mut().zip(p).zip(z) {
-            *x += alpha * f64::from(*p);
-            *p = z + beta * *p;
-        }
-        return;
-    }
-    if alpha != 0.0 {
-        axpy(x, alpha, p);
-    }
-    if beta == 0.0 {
-        p.copy_from_slice(z);
-    } else {
-        p.iter_mut().zip(z).for_each(|(p, z)| *p = z + beta * *p);
-    }
-}
-
-/// `x += α p`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn axpy(x: &mut [f64], alpha: f64, p: &[f32]) {
-    for (x, &p) in x.iter_mut().zip(p) {
-        *x += alpha * f64::from(p);
-    }
-}
-
-/// Lanes of a sum, so that additions need not wait for each other; always as many, whatever the instruction set.
-const LANES: usize = 8;
-
-/// `Σ a b`, in f64.
-macro_rules! dot {
-    ($name:ident, $a:ty, $b:ty) => {
-        #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-        pub(super) fn $name(a: &[$a], b: &[$b]) -> f64 {
-            let mut sums = [0.0f64; LANES];
-            let (a, a_rest) = a.as_chunks::<LANES>();
-            let (b, b_rest) = b.as_chunks::<LANES>();
-            for (a, b) in a.iter().zip(b) {
-                for lane in 0..LANES {
-                    sums[lane] += f64::from(a[lane]) * f64::from(b[lane]);
-                }
-            }
-            let rest: f64 = a_rest.iter().zip(b_rest).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
-            sums.iter().sum::<f64>() + rest
-        }
-    };
-}
-dot!(dot, f32, f32);
-dot!(alignment_narrow, f32, f64);
-dot!(alignment_wide, f64, f64);
-
-/// `Σ a`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn sum(a: &[f64]) -> f64 {
-    let mut sums = [0.0f64; LANES];
-    let (a, rest) = a.as_chunks::<LANES>();
-    for a in a {
-        for lane in 0..LANES {
-            sums[lane] += a[lane];
-        }
-    }
-    sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
-}
-
-/// `r −= α q`, and `b` becomes `r`, scaled and rounded. Measures `r`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn update_residual(
-    r: &mut [f64],
-    b: &mut [f32],
-    q: &[f64],
-    alpha: f64,
-    scale: f64,
-) -> ResidualNorm {
-    let (mut squares, mut largest) = ([0.0f64; LANES], [0.0f64; LANES]);
-    // Blocks start and end with whole rows.
-    let (r, b, q) = (r.as_chunks_mut::<LANES>().0, b.as_chunks_mut::<LANES>().0, q.as_chunks::<LANES>().0);
-    for ((r, b), q) in r.iter_mut().zip(b).zip(q) {
-        for lane in 0..LANES {
-            let value = r[lane] - alpha * q[lane];
-            r[lane] = value;
-            b[lane] = (value * scale) as f32;
-            squares[lane] += value * value;
-            largest[lane] = if value.abs() > largest[lane] { value.abs() } else { largest[lane] };
-        }
-    }
-    ResidualNorm { sum_sq: squares.iter().sum(), max_abs: largest.into_iter().fold(0.0, f64::max) }
 }

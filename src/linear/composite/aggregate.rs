@@ -1,4 +1,4 @@
-//! Which nodes of a block become one on the next coarser level.
+//! Aggregation: which nodes of a block become one on the next coarser level.
 //!
 //! The rules are those of `linear::coarsen`: inside each aggregate of 2^D cells the nodes of one material that are linked to
 //! each other become one. What becomes of a block depends on its pattern alone.
@@ -7,14 +7,15 @@ use crate::grid::masks;
 use crate::math::{Sets, power, unflatten};
 
 use super::super::coarsen::in_series;
-use super::pattern::{Aggregate, End, Joined, NONE, Pattern, Traits};
+use super::pattern::{Aggregate, Aggregation, End, NONE, NodeTerms, Pattern};
 use super::rows;
 
-/// Joins the nodes of a pattern; `h` is the width of its cells.
-pub(super) fn join<const D: usize>(pattern: &Pattern, h: f32) -> Joined {
-    let mut joined = join_rows::<D>(pattern).unwrap_or_else(|| join_listed::<D>(pattern));
-    joined.sum_traits(pattern, h);
-    joined
+/// Aggregates the nodes of a pattern; `h` is the width of its cells.
+pub(super) fn aggregate<const D: usize>(pattern: &Pattern, h: f32) -> Aggregation {
+    let mut aggregation =
+        aggregate_by_masks::<D>(pattern).unwrap_or_else(|| aggregate_by_links::<D>(pattern));
+    aggregation.sum_terms(pattern, h);
+    aggregation
 }
 
 /// The coarse cell over a cell, four of them along each side of the block.
@@ -23,8 +24,8 @@ fn cover_of<const D: usize>(cell: usize) -> usize {
     (0..D).map(|axis| (cell >> (3 * axis + 1) & 3) << (2 * axis)).sum()
 }
 
-/// By following links one by one.
-fn join_listed<const D: usize>(pattern: &Pattern) -> Joined {
+/// Aggregation of any pattern, by following links one by one.
+fn aggregate_by_links<const D: usize>(pattern: &Pattern) -> Aggregation {
     let counts = [pattern.count(0), pattern.count(1)];
     let total = counts[0] + counts[1];
     let id = |colour: usize, node: usize| colour * counts[0] + node;
@@ -37,16 +38,16 @@ fn join_listed<const D: usize>(pattern: &Pattern) -> Joined {
         let first = id(colour, 0);
         for (node, &cell) in pattern.half[colour].cells.iter().enumerate() {
             coarse_cell[first + node] = cover_of::<D>(cell as usize) as u16;
-            is_carried[first + node] = pattern.traits(colour, node).is_tied;
+            is_carried[first + node] = pattern.terms(colour, node).has_shared;
         }
         pattern.each_link(colour, 0.0, |node, _, _| is_carried[first + node] = true);
     }
     for colour in 0..2 {
         let mut unite = |node: usize, end: End| {
-            if let End::Here(other, index) = end {
+            if let End::Local(other, index) = end {
                 let (a, b) = (id(colour, node), id(other, index));
                 if coarse_cell[a] == coarse_cell[b]
-                    && pattern.traits(colour, node).second == pattern.traits(other, index).second
+                    && pattern.terms(colour, node).second == pattern.terms(other, index).second
                 {
                     sets.join(a as u32, b as u32);
                 }
@@ -55,13 +56,13 @@ fn join_listed<const D: usize>(pattern: &Pattern) -> Joined {
         for axis in 0..D {
             // Even cells share an aggregate with their high neighbours.
             let (stride, cells) = (power(8, axis), &pattern.half[colour].cells);
-            pattern.each_first(colour, 2 * axis + 1, 0.0, |node, end, _| {
+            pattern.each_stencil_link(colour, 2 * axis + 1, 0.0, |node, end, _| {
                 if (cells[node] as usize / stride).is_multiple_of(2) {
                     unite(node, end);
                 }
             });
         }
-        pattern.each_further(colour, |node, end, _| unite(node, end));
+        pattern.each_extra_link(colour, |node, end, _| unite(node, end));
     }
     // Roots by coarse cell; among several in one cell the one with the most nodes comes first.
     let mut size = vec![0u16; total];
@@ -73,7 +74,7 @@ fn join_listed<const D: usize>(pattern: &Pattern) -> Joined {
         .map(|node| (coarse_cell[node], u16::MAX - size[node], node as u16))
         .collect();
     roots.sort_unstable();
-    let mut joined = Joined {
+    let mut aggregation = Aggregation {
         of: [vec![NONE; counts[0]], vec![NONE; counts[1]]],
         list: Vec::with_capacity(roots.len()),
         number: vec![NONE; power(4, D)],
@@ -84,40 +85,40 @@ fn join_listed<const D: usize>(pattern: &Pattern) -> Joined {
         let before = roots[..index].iter().rev().take_while(|other| other.0 == cell).count();
         let at = unflatten::<D>(cell as usize, 4);
         let (colour, own) = split(node as usize);
-        if before == 0 && !joined.number.is_empty() {
-            joined.number[cell as usize] = index as u16;
+        if before == 0 && !aggregation.number.is_empty() {
+            aggregation.number[cell as usize] = index as u16;
         } else {
-            joined.number.clear();
+            aggregation.number.clear();
         }
         number[node as usize] = index as u16;
-        joined.list.push(Aggregate {
+        aggregation.list.push(Aggregate {
             cell: std::array::from_fn(|axis| at.get(axis).map_or(0, |&c| c as u8)),
             ordinal: before as u8,
             merged: size[node as usize] > 1,
-            traits: Traits { second: pattern.traits(colour, own).second, ..Traits::default() },
+            terms: NodeTerms { second: pattern.terms(colour, own).second, ..NodeTerms::default() },
         });
     }
     for colour in 0..2 {
         for node in (0..counts[colour]).filter(|&node| is_carried[id(colour, node)]) {
-            joined.of[colour][node] = number[sets.find(id(colour, node) as u32) as usize];
+            aggregation.of[colour][node] = number[sets.find(id(colour, node) as u32) as usize];
         }
     }
-    joined
+    aggregation
 }
 
-/// What [`join_listed`] finds for a pattern in rows of one material, 64 cells at a time; none if that will not do, as some aggregate
-/// falls apart.
-fn join_rows<const D: usize>(pattern: &Pattern) -> Option<Joined> {
+/// Aggregation of a pattern in rows of one material, 64 cells at a time; none if some aggregate falls apart. Finds what
+/// [`aggregate_by_links`] does.
+fn aggregate_by_masks<const D: usize>(pattern: &Pattern) -> Option<Aggregation> {
     let rows = pattern.rows.as_ref()?;
     let mut carried = rows.linked.iter().fold(masks::NONE, |all, linked| masks::or(&all, linked));
     for colour in 0..2 {
-        for (traits, &cell) in pattern.traits[colour].iter().zip(pattern.half[colour].cells.iter()) {
-            carried[cell as usize / 64] |= u64::from(traits.is_tied) << (cell % 64);
+        for (terms, &cell) in pattern.terms[colour].iter().zip(pattern.half[colour].cells.iter()) {
+            carried[cell as usize / 64] |= u64::from(terms.has_shared) << (cell % 64);
         }
     }
-    let is_second = pattern.traits.iter().flatten().any(|traits| traits.second);
+    let is_second = pattern.terms.iter().flatten().any(|terms| terms.second);
     let mut number = vec![NONE; power(4, D)];
-    let mut joined = Joined { follows_rule: carried == rows.nodes, ..Joined::default() };
+    let mut aggregation = Aggregation { follows_rule: carried == rows.nodes, ..Aggregation::default() };
     for (coarse, number) in number.iter_mut().enumerate() {
         let at = unflatten::<D>(coarse, 4);
         let cells = rows::octet(&carried, at);
@@ -139,39 +140,39 @@ fn join_rows<const D: usize>(pattern: &Pattern) -> Option<Joined> {
         if reached != cells {
             return None;
         }
-        *number = joined.list.len() as u16;
-        joined.list.push(Aggregate {
+        *number = aggregation.list.len() as u16;
+        aggregation.list.push(Aggregate {
             cell: std::array::from_fn(|axis| at.get(axis).map_or(0, |&c| c as u8)),
             ordinal: 0,
             merged: cells.count_ones() > 1,
-            traits: Traits { second: is_second, ..Traits::default() },
+            terms: NodeTerms { second: is_second, ..NodeTerms::default() },
         });
     }
-    joined.of = [0, 1].map(|colour: usize| {
+    aggregation.of = [0, 1].map(|colour: usize| {
         let of = |&cell: &u16| {
             if masks::has(&carried, cell as usize) { number[cover_of::<D>(cell as usize)] } else { NONE }
         };
         pattern.half[colour].cells.iter().map(of).collect()
     });
-    joined.number = number;
-    Some(joined)
+    aggregation.number = number;
+    Some(aggregation)
 }
 
-impl Joined {
-    /// Whether no coarse cell has several.
+impl Aggregation {
+    /// Whether no coarse cell has several aggregates.
     pub fn is_simple(&self) -> bool {
         !self.number.is_empty() || self.list.is_empty()
     }
 
-    /// Adds up what nodes have beside links.
-    fn sum_traits(&mut self, pattern: &Pattern, h: f32) {
-        for (of, traits) in self.of.iter().zip(&pattern.traits) {
-            for (&aggregate, traits) in of.iter().zip(traits) {
+    /// Sums the grounds and areas of the nodes of each aggregate.
+    fn sum_terms(&mut self, pattern: &Pattern, h: f32) {
+        for (of, terms) in self.of.iter().zip(&pattern.terms) {
+            for (&aggregate, terms) in of.iter().zip(terms) {
                 let Some(own) = self.list.get_mut(aggregate as usize) else { continue };
-                let (ground, area) = (traits.ground, traits.area);
-                own.traits.ground += if own.merged { in_series(ground, area, h) } else { ground };
-                own.traits.area += if ground > 0.0 { area } else { 0.0 };
-                own.traits.is_tied |= traits.is_tied;
+                let (ground, area) = (terms.ground, terms.area);
+                own.terms.ground += if own.merged { in_series(ground, area, h) } else { ground };
+                own.terms.area += if ground > 0.0 { area } else { 0.0 };
+                own.terms.has_shared |= terms.has_shared;
             }
         }
     }
@@ -181,8 +182,8 @@ impl Joined {
 mod tests {
     use super::*;
     use crate::grid::block_cells;
-    use crate::linear::composite::frame::Choice;
-    use crate::linear::composite::rows::Content;
+    use crate::linear::composite::row_layout::RowChoice;
+    use crate::linear::composite::rows::BlockContent;
     use crate::linear::composite::visit::Form;
     use crate::math::hash_unit;
 
@@ -216,8 +217,8 @@ mod tests {
             linked[2 * axis] = std::array::from_fn(|word| nodes[word] & below[word] & open[word]);
             linked[2 * axis + 1] = masks::beside::<D>(&linked[2 * axis], axis, true, &masks::NONE);
         }
-        let content = Content { nodes: &nodes, linked: &linked, whole: 1.0, special: &masks::NONE };
-        let choice = Choice::new::<D>(&nodes)?;
+        let content = BlockContent { nodes: &nodes, linked: &linked, whole: 1.0, special: &masks::NONE };
+        let choice = RowChoice::new::<D>(&nodes)?;
         let table = link.map(|link| -> Vec<f32> {
             let each = (0..6).flat_map(|direction| (0..block_cells(D)).map(move |cell| (direction, cell)));
             let of = |(direction, cell): (usize, usize)| match masks::has(&linked[direction], cell) {
@@ -226,7 +227,7 @@ mod tests {
             };
             each.map(of).collect()
         });
-        rows::pattern_in_rows::<D>(choice, &content, table.as_deref(), |_| Traits::default())
+        rows::pattern_in_rows::<D>(choice, &content, table.as_deref(), |_| NodeTerms::default())
     }
 
     fn share_of(salt: u64) -> f32 {
@@ -239,8 +240,8 @@ mod tests {
             let Some(pattern) = random_pattern::<D>(salt, share_of(salt), None) else {
                 continue;
             };
-            let slow = join_listed::<D>(&pattern);
-            let Some(fast) = join_rows::<D>(&pattern) else {
+            let slow = aggregate_by_links::<D>(&pattern);
+            let Some(fast) = aggregate_by_masks::<D>(&pattern) else {
                 assert!(
                     slow.list.iter().any(|aggregate| aggregate.ordinal > 0),
                     "{D}D {salt}: given up early"
@@ -249,8 +250,8 @@ mod tests {
             };
             compared[usize::from(pattern.form() == Form::SomeRows)] += 1;
             assert_eq!((&fast.of, &fast.number), (&slow.of, &slow.number), "{D}D {salt}");
-            let of = |joined: &Joined| -> Vec<_> {
-                joined.list.iter().map(|one| (one.cell, one.ordinal, one.merged)).collect()
+            let of = |aggregation: &Aggregation| -> Vec<_> {
+                aggregation.list.iter().map(|one| (one.cell, one.ordinal, one.merged)).collect()
             };
             assert_eq!(of(&fast), of(&slow), "{D}D {salt}");
         }
@@ -276,14 +277,14 @@ mod tests {
                 0.5 + hash_unit((1000 * axis + cell + high * power(8, axis)) as u64)
             };
             let Some(mut pattern) = random_pattern::<D>(salt, share_of(salt), Some(link)) else { continue };
-            pattern.joined = join_listed::<D>(&pattern);
-            if !pattern.joins_into_cells() {
+            pattern.aggregation = aggregate_by_links::<D>(&pattern);
+            if !pattern.aggregates_by_cell() {
                 continue;
             }
             compared += 1;
             let mut left = vec![0.0; 6 * power(4, D)];
             for (colour, direction) in (0..2).flat_map(|colour| (0..2 * D).map(move |side| (colour, side))) {
-                pattern.each_first(colour, direction, 1.0, |node, _, found| {
+                pattern.each_stencil_link(colour, direction, 1.0, |node, _, found| {
                     let cell = pattern.half[colour].cells[node] as usize;
                     assert_eq!(found, link(cell, direction), "{D}D {salt}");
                     if cell / power(8, direction / 2) % 2 == direction % 2 {

@@ -1,14 +1,14 @@
-//! Making a pattern link by link.
+//! Builds a pattern link by link.
 
 use crate::grid::block_cells;
 
-use super::{Beyond, DIRECTIONS, Further, NONE, Pattern, Traits};
+use super::{DIRECTIONS, ExtraLink, HaloNode, NONE, NodeTerms, Pattern};
 
-/// At most so many places are needed for the values that the nodes of a block are linked to.
+/// The most places that a workspace may need.
 const MAX_ROOM: usize = 1 << 15;
 
 /// A pattern under construction.
-pub(in super::super) struct Draft {
+pub(in super::super) struct PatternBuilder {
     pattern: Pattern,
     counts: [usize; 2],
 }
@@ -16,30 +16,30 @@ pub(in super::super) struct Draft {
 /// Marks a place among the nodes of the same colour, while their number is not known yet.
 const OWN: u16 = 1 << 15;
 
-impl Draft {
+impl PatternBuilder {
     /// Begins with the nodes, by colour, in the order of their cells.
-    pub fn new<const D: usize>(nodes: &[Vec<(u16, Traits)>; 2]) -> Draft {
+    pub fn new<const D: usize>(nodes: &[Vec<(u16, NodeTerms)>; 2]) -> PatternBuilder {
         let mut pattern = Pattern { first: vec![NONE; block_cells(D)], ..Pattern::default() };
         for (colour, nodes) in nodes.iter().enumerate() {
             for (index, (cell, _)) in nodes.iter().enumerate().rev() {
                 pattern.first[*cell as usize] = index as u16;
             }
             let half = &mut pattern.half[colour];
-            if nodes.iter().any(|(_, traits)| *traits != Traits::default()) {
-                pattern.traits[colour] = nodes.iter().map(|(_, traits)| *traits).collect();
-                half.is_tied = nodes.iter().any(|(_, traits)| traits.is_tied);
+            if nodes.iter().any(|(_, terms)| *terms != NodeTerms::default()) {
+                pattern.terms[colour] = nodes.iter().map(|(_, terms)| *terms).collect();
+                half.has_shared = nodes.iter().any(|(_, terms)| terms.has_shared);
             }
             half.cells = nodes.iter().map(|(cell, _)| *cell).collect();
-            half.diagonal = nodes.iter().map(|(_, traits)| f64::from(traits.ground)).collect();
+            half.diagonal = nodes.iter().map(|(_, terms)| f64::from(terms.ground)).collect();
             half.near = vec![0; DIRECTIONS * nodes.len()];
             half.links = vec![0.0; DIRECTIONS * nodes.len()];
         }
-        Draft { pattern, counts: [nodes[0].len(), nodes[1].len()] }
+        PatternBuilder { pattern, counts: [nodes[0].len(), nodes[1].len()] }
     }
 
     /// Adds a link of a node to one of the other colour, the first one in some direction or a further one.
     #[inline]
-    pub fn link_here(
+    pub fn link_local(
         &mut self,
         colour: usize,
         node: usize,
@@ -51,25 +51,25 @@ impl Draft {
     }
 
     /// Adds a link to a node of the same colour.
-    pub fn link_own(&mut self, colour: usize, node: usize, other: usize, link: f32) {
+    pub fn link_same_colour(&mut self, colour: usize, node: usize, other: usize, link: f32) {
         let half = &mut self.pattern.half[colour];
         half.diagonal[node] += f64::from(link);
-        half.further.push(Further { node: node as u16, near: OWN | other as u16, link });
+        half.extra_links.push(ExtraLink { node: node as u16, near: OWN | other as u16, link });
     }
 
     /// Adds a link to a node of another block.
     #[inline]
-    pub fn link_there(
+    pub fn link_halo(
         &mut self,
         colour: usize,
         node: usize,
         direction: Option<usize>,
-        other: Beyond,
+        other: HaloNode,
         link: f32,
     ) {
-        let beyond = self.pattern.half[colour].beyond.to_mut();
-        beyond.push(other);
-        let place = self.counts[1 - colour] + beyond.len();
+        let halo = self.pattern.half[colour].halo.to_mut();
+        halo.push(other);
+        let place = self.counts[1 - colour] + halo.len();
         self.link(colour, node, direction, place as u16, link);
     }
 
@@ -84,7 +84,7 @@ impl Draft {
                 half.near[at] = place;
                 half.links[at] = link;
             }
-            None => half.further.push(Further { node: node as u16, near: place, link }),
+            None => half.extra_links.push(ExtraLink { node: node as u16, near: place, link }),
         }
     }
 
@@ -92,15 +92,15 @@ impl Draft {
     pub fn finish(mut self, whole: f32) -> Pattern {
         for colour in 0..2 {
             let half = &mut self.pattern.half[colour];
-            half.own = 1 + self.counts[1 - colour] + half.beyond.len();
+            half.own = 1 + self.counts[1 - colour] + half.halo.len();
             assert!(half.room() <= MAX_ROOM, "a block with {:?} nodes", self.counts);
             assert!(half.near.iter().all(|&place| (place as usize) < half.own));
-            for link in &mut half.further {
+            for link in &mut half.extra_links {
                 if link.near & OWN != 0 {
                     link.near = half.own as u16 + (link.near & !OWN);
                 }
             }
-            half.further.sort_by_key(|link| link.node);
+            half.extra_links.sort_by_key(|link| link.node);
             half.find_inverse();
             if half.links.iter().all(|&link| link == whole || link == 0.0) {
                 half.links = Vec::new();

@@ -1,5 +1,17 @@
-//! A network stored without gaps: its blocks have as many entries as they have nodes, or keep all their cells if most are.
+//! Compact storage of one level: an 8^D block stores its nodes only, or all cells if most are nodes.
+//!
+//! ```text
+//! block with two seams        rows along y        what is stored: four rows of each colour
+//! . . . x . . . .             . . . | . . . .     red    x x x x x x x x   (pairs of cells along z share a place)
+//! . . . x . . . .             . . . | . . . .     black  x x x x x x x x
+//! x x x x x x x x      →      - - - + - - - -     …
+//! . . . x . . . .             . . . | . . . .
+//! ```
+//!
+//! Arrays by colour hold the nodes of block after block; behind them lie a row of zeros and the *halo*, copies of what blocks
+//! read of each other out of line.
 
+mod positions;
 mod sweeps;
 mod transfers;
 
@@ -10,64 +22,71 @@ use rayon::prelude::*;
 use super::super::layout::Row;
 use super::super::stencil::grow;
 use super::super::topology::Topology;
-use super::coarser::Below;
+use super::coarsen::ChildPatterns;
 use super::finest::Key;
+use super::interner::KeyIndex;
+use super::neighbours::{self, NeighbourPlan, NeighbourView, RowNeighbours};
 use super::pattern::{End, Half, Pattern};
 use super::rows::{self, Values};
-use super::sight::{self, Near, Plan, Sight};
-use super::stock::Known;
-use super::ties::Ties;
-use super::visit::{Block, Form, Nodes, Outlook, PerNode, PerRow, clear_unused, range, visit};
+use super::shared::SharedRows;
+use super::visit::{Block, Form, Nodes, PerHalo, PerNode, PerRow, clear_unused, range, visit};
 
 /// One value per node, by colour.
 pub(super) type Colours<T> = [Vec<T>; 2];
 
 /// A network on one level, with `A x = b` on it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Net<const D: usize> {
+pub(super) struct Network<const D: usize> {
     pub topology: Topology<D>,
-    /// All patterns; the first one is empty. Where each was in the step before, and what those are made of that may be wanted
-    /// again: on the finest level of cells, on others of patterns below.
+    /// All block patterns; the first one is empty.
     pub patterns: Vec<Pattern>,
-    pub origin: Vec<u32>,
-    pub usual: Known<Key>,
-    pub below: Known<Below>,
+    /// The index that each pattern had in the step before, or `NEW`.
+    pub previous: Vec<u32>,
+    /// Patterns of the finest level that other blocks may have too, by their cells.
+    pub interned: KeyIndex<Key>,
+    /// Patterns of a coarse level, by the patterns below them.
+    pub below: KeyIndex<ChildPatterns>,
     /// All blocks, the absent one first, and a marker of the end.
     pub blocks: Vec<Block>,
-    /// Places that a workspace for any of the blocks needs; no block has as many nodes.
+    /// Length of a workspace that suits every block; no block has as many nodes.
     pub room: usize,
-    /// For the rows of each colour: what they see of the other one, and which places of it are copied for them.
-    near: Colours<Near>,
-    beyond: Colours<u32>,
+    /// For the rows of each colour: where their neighbours are among the other colour.
+    near: Colours<RowNeighbours>,
+    /// For each colour: the places of the other one that are copied to its halo.
+    halo: Colours<u32>,
     /// Whether no two red nodes are linked to each other.
     reds_are_apart: bool,
-    /// The link that patterns need not keep, and with two materials that of each.
+    /// The link through a whole face, which patterns need not keep.
     pub whole: f32,
+    /// With two materials: the link through a whole face of each.
     pub whole_of: [f32; 2],
-    /// On coarse levels, where hardly a block is like another: the links of plain blocks, row after row.
+    /// On coarse levels, where hardly a block equals another: the links of plain blocks, row after row.
     links: Colours<f32>,
-    /// One over the diagonal and what bodies add to it.
+    /// One over the diagonal and its shift by bodies: what the smoother multiplies by.
     pub inverse: Colours<f32>,
     /// The diagonal, rounded. On the finest level only.
     pub diagonal: Colours<f32>,
-    /// Shared nodes.
-    pub ties: Ties,
-    /// Blocks beside bodies, and those of them where sweeps are damped for it.
+    /// Rows of the shared nodes.
+    pub shared: SharedRows,
+    /// Blocks beside bodies.
     pub touched: Vec<bool>,
+    /// Blocks whose sweeps are damped because of bodies.
     pub damped: Vec<bool>,
     /// Finer blocks under each block, by octant; 0 where absent. Empty on the finest level.
     pub children: Vec<[u32; 8]>,
     /// The coarser block over each block.
     pub cover: Vec<u32>,
+    /// The unknowns `x` of `A x = b`, with their halo.
     pub x: Colours<f32>,
+    /// The right-hand side.
     pub b: Colours<f32>,
-    /// What is left of the rows after downward sweeps.
+    /// `b − A x` after pre-smoothing.
     residual: Colours<f32>,
     /// Nodes that a thread takes at a time.
     pub grain: usize,
 }
 
-impl<const D: usize> Net<D> {
+impl<const D: usize> Network<D> {
     /// The pattern of a block.
     #[inline]
     pub fn pattern(&self, block: usize) -> &Pattern {
@@ -95,7 +114,7 @@ impl<const D: usize> Net<D> {
         }
     }
 
-    /// Their diagonal.
+    /// The diagonal of nodes of a colour in plain blocks that follow each other.
     #[inline]
     pub fn diagonal_of(&self, blocks: Range<usize>, colour: usize) -> Values<'_> {
         match self.blocks[blocks.start].is_even {
@@ -104,9 +123,9 @@ impl<const D: usize> Net<D> {
         }
     }
 
-    /// Keeps nothing for the next step.
+    /// Empties the caches of patterns.
     pub fn forget(&mut self) {
-        self.usual.clear();
+        self.interned.clear();
         self.below.clear();
     }
 
@@ -122,8 +141,8 @@ impl<const D: usize> Net<D> {
             for colour in 0..2 {
                 self.pattern(block).each_link(colour, self.whole, |node, end, link| {
                     let (other, index) = match end {
-                        End::Here(other, index) => (other, this.nodes[other] as usize + index),
-                        End::There(beyond) => (1 - colour, self.find_beyond(block, colour, beyond)),
+                        End::Local(other, index) => (other, this.nodes[other] as usize + index),
+                        End::Halo(halo) => (1 - colour, self.find_halo(block, colour, halo)),
                     };
                     each(colour, this.nodes[colour] as usize + node, other, index, link);
                 });
@@ -131,11 +150,11 @@ impl<const D: usize> Net<D> {
         }
     }
 
-    /// The place of a node beyond a block, given by its place in [`Half::beyond`].
-    pub fn find_beyond(&self, block: usize, colour: usize, beyond: usize) -> usize {
-        let beyond = self.pattern(block).half[colour].beyond[beyond];
-        let other = self.topology.beside(block)[beyond.side as usize / 2][beyond.side as usize % 2] as usize;
-        let node = self.pattern(other).find(beyond.cell as usize, beyond.ordinal);
+    /// The place in the arrays of a halo node, given by its place in [`Half::halo`].
+    pub fn find_halo(&self, block: usize, colour: usize, halo: usize) -> usize {
+        let halo = self.pattern(block).half[colour].halo[halo];
+        let other = self.topology.beside(block)[halo.side as usize / 2][halo.side as usize % 2] as usize;
+        let node = self.pattern(other).find(halo.cell as usize, halo.ordinal);
         self.blocks[other].nodes[1 - colour] as usize + node.expect("links have two ends")
     }
 
@@ -147,19 +166,19 @@ impl<const D: usize> Net<D> {
                 linked[self.range(block, colour)].copy_from_slice(&self.pattern(block).linked(colour));
             }
         }
-        for tie in self.ties.list() {
-            linked[tie.node.0 as usize][tie.node.1 as usize] = true;
+        for entry in self.shared.list() {
+            linked[entry.node.0 as usize][entry.node.1 as usize] = true;
         }
         linked
     }
 
-    /// How many nodes are.
+    /// How many nodes are linked to another one, shared nodes included.
     pub fn linked(&self) -> usize {
         let counts: Vec<usize> =
             self.patterns.par_iter().with_min_len(64).map(Pattern::linked_nodes).collect();
         let blocks = &self.blocks[..self.blocks.len().saturating_sub(1)];
         let cells: usize = blocks.iter().map(|block| counts[block.pattern as usize]).sum();
-        cells + self.ties.x.len()
+        cells + self.shared.x.len()
     }
 
     /// How many places for nodes of each colour.
@@ -167,25 +186,25 @@ impl<const D: usize> Net<D> {
         self.blocks.last().map_or([0; 2], |end| end.nodes.map(|count| count as usize))
     }
 
-    /// How long an array of each colour must be that is looked at: see [`sight`].
+    /// How long an array of each colour must be that is looked at: see [`view`].
     pub fn reach(&self) -> [usize; 2] {
         let counts = self.counts();
-        [0, 1].map(|colour| counts[colour] + 8 + self.beyond[1 - colour].len())
+        [0, 1].map(|colour| counts[colour] + 8 + self.halo[1 - colour].len())
     }
 
-    /// Gives every block its pattern and its place in the arrays, and finds what it sees of others.
+    /// Gives every block its pattern and its place in the arrays, and finds the neighbours of its rows.
     pub fn lay_out(&mut self, patterns: &[u32]) {
         self.blocks.clear();
         let mut next = Block::default();
         for &pattern in patterns {
             let this = &self.patterns[pattern as usize];
             let counts = [0, 1].map(|colour| this.count(colour) as u32);
-            let is_tied = this.half.each_ref().map(|half| half.is_tied);
+            let has_shared = this.half.each_ref().map(|half| half.has_shared);
             let keeps_links = this.half.iter().any(|half| !half.links.is_empty());
             let form = this.form();
             let is_round = this.half.iter().all(|half| half.is_round);
             let is_known = !self.is_finest() || !keeps_links && is_round;
-            let is_plain = form != Form::Listed && is_tied == [false; 2] && is_known;
+            let is_plain = form != Form::Listed && has_shared == [false; 2] && is_known;
             let is_full = |half: &Half| half.is_even && half.rounded.first() == Some(&self.full_diagonal());
             let is_even =
                 is_plain && self.is_finest() && form == Form::AllRows && this.half.iter().all(is_full);
@@ -193,7 +212,7 @@ impl<const D: usize> Net<D> {
                 pattern,
                 form,
                 keeps_links,
-                is_tied,
+                has_shared,
                 is_plain,
                 is_even,
                 counts,
@@ -204,9 +223,9 @@ impl<const D: usize> Net<D> {
             }
         }
         self.blocks.push(next);
-        self.reds_are_apart = self.patterns.iter().all(|pattern| pattern.half[0].further.is_empty());
+        self.reds_are_apart = self.patterns.iter().all(|pattern| pattern.half[0].extra_links.is_empty());
         self.room = self.patterns.iter().flat_map(|pattern| &pattern.half).map(Half::room).max().unwrap_or(1);
-        let plan = Plan {
+        let plan = NeighbourPlan {
             topology: &self.topology,
             patterns: &self.patterns,
             blocks: &self.blocks,
@@ -215,16 +234,16 @@ impl<const D: usize> Net<D> {
         let copies: Vec<[usize; 2]> =
             (0..patterns.len()).into_par_iter().with_min_len(256).map(|block| plan.copies(block)).collect();
         for (block, copies) in copies.iter().enumerate() {
-            self.blocks[block].beyond = next.beyond;
-            for (first, &count) in next.beyond.iter_mut().zip(copies) {
+            self.blocks[block].halo = next.halo;
+            for (first, &count) in next.halo.iter_mut().zip(copies) {
                 *first += count.next_multiple_of(8) as u32;
             }
         }
-        self.blocks[patterns.len()].beyond = next.beyond;
+        self.blocks[patterns.len()].halo = next.halo;
         for colour in 0..2 {
             let nodes = next.nodes[colour] as usize;
             grow(&mut self.near[colour], nodes / 8);
-            grow(&mut self.beyond[colour], next.beyond[colour] as usize);
+            grow(&mut self.halo[colour], next.halo[colour] as usize);
             for values in [&mut self.inverse, &mut self.b] {
                 grow(&mut values[colour], nodes);
                 clear_unused(&self.blocks, &mut values[colour], colour);
@@ -240,40 +259,45 @@ impl<const D: usize> Net<D> {
             marks.clear();
             marks.resize(patterns.len(), false);
         }
-        let Net { topology, patterns, blocks, near, beyond, .. } = self;
-        let plan = Plan { topology, patterns, blocks, zeros: next.nodes };
-        let ([near_red, near_black], [red, black]) = (near, beyond);
-        let parts = (PerRow(near_red, 0), PerRow(near_black, 1), Outlook(red, 0), Outlook(black, 1));
+        let Network { topology, patterns, blocks, near, halo, .. } = self;
+        let plan = NeighbourPlan { topology, patterns, blocks, zeros: next.nodes };
+        let ([near_red, near_black], [red, black]) = (near, halo);
+        let parts = (PerRow(near_red, 0), PerRow(near_black, 1), PerHalo(red, 0), PerHalo(black, 1));
         visit(blocks, parts, &|| (), &|(), block, (near_red, near_black, red, black)| {
             plan.look(block, 0, near_red.0, red.0);
             plan.look(block, 1, near_black.0, black.0);
         });
     }
 
-    /// Copies what the nodes of a colour see out of line of the `other` one.
-    fn copy_seen<T: Copy + Send + Sync>(&self, colour: usize, other: &mut [T]) {
+    /// Fills the halo of a colour's nodes from the array of the `other` one.
+    fn fill_halo<T: Copy + Send + Sync>(&self, colour: usize, other: &mut [T]) {
         let (nodes, copies) = other.split_at_mut(self.counts()[1 - colour] + 8);
-        sight::copy(nodes, &self.beyond[colour], copies);
+        neighbours::copy(nodes, &self.halo[colour], copies);
     }
 
-    /// The same for both colours.
-    pub fn copy_all_seen<T: Copy + Send + Sync>(&self, values: &mut Colours<T>) {
-        (0..2).for_each(|colour| self.copy_seen(colour, &mut values[1 - colour]));
+    /// Fills the halos of both colours.
+    pub fn fill_halos<T: Copy + Send + Sync>(&self, values: &mut Colours<T>) {
+        (0..2).for_each(|colour| self.fill_halo(colour, &mut values[1 - colour]));
     }
 
-    /// What the rows of a colour of some blocks see of the `other` one.
+    /// The neighbours, in the array of the `other` colour, of a colour's rows in some blocks.
     #[inline]
-    pub fn sight<'a, T>(&'a self, blocks: Range<usize>, colour: usize, other: &'a [T]) -> Sight<'a, T> {
+    pub fn view<'a, T>(
+        &'a self,
+        blocks: Range<usize>,
+        colour: usize,
+        other: &'a [T],
+    ) -> NeighbourView<'a, T> {
         let rows = self.range_of(blocks.clone(), colour);
         let near = &self.near[colour][rows.start / 8..rows.end / 8];
-        Sight::new(other, self.range_of(blocks, 1 - colour), near)
+        NeighbourView::new(other, self.range_of(blocks, 1 - colour), near)
     }
 
-    /// The copies of what the nodes of a colour of a block see beyond it, if they are listed.
+    /// The halo of a colour's nodes in a block that lists them.
     #[inline]
-    pub fn seen<'a, T>(&self, block: usize, colour: usize, other: &'a [T]) -> &'a [T] {
-        let first = self.counts()[1 - colour] + 8 + self.blocks[block].beyond[colour] as usize;
-        &other[first..first + self.pattern(block).half[colour].beyond.len()]
+    pub fn halo_of<'a, T>(&self, block: usize, colour: usize, other: &'a [T]) -> &'a [T] {
+        let first = self.counts()[1 - colour] + 8 + self.blocks[block].halo[colour] as usize;
+        &other[first..first + self.pattern(block).half[colour].halo.len()]
     }
 
     /// A node of a block that a pattern's [`Pattern::parents`] name: its colour, and its place in the arrays.
@@ -304,7 +328,7 @@ impl<const D: usize> Net<D> {
 
     /// Finds the diagonal as products with plain blocks need it: where it is not the same for all.
     pub fn find_diagonal(&mut self) {
-        let Net { patterns, blocks, diagonal, .. } = self;
+        let Network { patterns, blocks, diagonal, .. } = self;
         for colour in 0..2 {
             grow(&mut diagonal[colour], blocks.last().map_or(0, |end| end.nodes[colour] as usize));
             visit(blocks, Nodes(&mut diagonal[colour], colour), &|| (), &|(), block, diagonal| {
@@ -316,9 +340,9 @@ impl<const D: usize> Net<D> {
         }
     }
 
-    /// Brings the links of plain blocks together. On the finest level these are whole.
+    /// Copies the links of plain blocks into one array, for coarse levels. On the finest level these are whole.
     pub fn find_links(&mut self) {
-        let Net { patterns, blocks, links, whole, .. } = self;
+        let Network { patterns, blocks, links, whole, .. } = self;
         for (colour, links) in links.iter_mut().enumerate() {
             grow(links, 2 * D * blocks.last().map_or(0, |end| end.nodes[colour] as usize));
             visit(blocks, PerNode(links, colour, 2 * D), &|| (), &|(), block, PerNode(links, ..)| {
@@ -343,13 +367,13 @@ impl<const D: usize> Net<D> {
 
     /// Finds one over the diagonal, once shared nodes are tied.
     pub fn find_inverse(&mut self) {
-        let Net { patterns, blocks, inverse, ties, .. } = self;
+        let Network { patterns, blocks, inverse, shared, .. } = self;
         for colour in 0..2 {
             visit(blocks, Nodes(&mut inverse[colour], colour), &|| (), &|(), block, inverse| {
                 inverse.0.copy_from_slice(&patterns[blocks[block].pattern as usize].half[colour].inverse);
             });
         }
-        ties.each_sum(|colour, node, sum| {
+        shared.each_sum(|colour, node, sum| {
             let block = blocks.partition_point(|block| block.nodes[colour] as usize <= node) - 1;
             let pattern = &patterns[blocks[block].pattern as usize];
             let own = pattern.half[colour].diagonal[node - blocks[block].nodes[colour] as usize];
@@ -362,14 +386,14 @@ impl<const D: usize> Net<D> {
         let values = [&self.links, &self.inverse, &self.diagonal, &self.x, &self.b, &self.residual];
         self.topology.bytes()
             + self.patterns.iter().map(Pattern::bytes).sum::<usize>()
-            + self.origin.capacity() * 4
-            + self.usual.capacity() * size_of::<(Key, u32)>()
-            + self.below.capacity() * size_of::<(Below, u32)>()
+            + self.previous.capacity() * 4
+            + self.interned.capacity() * size_of::<(Key, u32)>()
+            + self.below.capacity() * size_of::<(ChildPatterns, u32)>()
             + self.blocks.capacity() * size_of::<Block>()
-            + self.near.iter().map(|list| list.capacity() * size_of::<Near>()).sum::<usize>()
-            + self.beyond.iter().map(|list| list.capacity() * 4).sum::<usize>()
+            + self.near.iter().map(|list| list.capacity() * size_of::<RowNeighbours>()).sum::<usize>()
+            + self.halo.iter().map(|list| list.capacity() * 4).sum::<usize>()
             + values.into_iter().flatten().map(|list| list.capacity() * 4).sum::<usize>()
-            + self.ties.bytes()
+            + self.shared.bytes()
             + self.children.capacity() * 32
             + self.cover.capacity() * 4
     }

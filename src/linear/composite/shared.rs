@@ -1,4 +1,4 @@
-//! Shared nodes of a network stored without gaps, and what ties cells to them.
+//! Rows of the shared nodes (bubbles) of a compact network, and their links to its nodes.
 
 use rayon::prelude::*;
 
@@ -7,9 +7,9 @@ use crate::math::sort_by_group;
 use super::super::coarsen::in_series;
 use super::visit::Block;
 
-/// A link between a node and a shared one.
+/// A link between a node and a shared node.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Tie {
+pub(super) struct SharedEntry {
     /// Colour and index of the node.
     pub node: (u8, u32),
     pub shared: u32,
@@ -19,9 +19,9 @@ pub(super) struct Tie {
 
 /// All shared nodes of a level, with their row of `A x = b`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ties {
+pub(super) struct SharedRows {
     /// By node.
-    list: Vec<Tie>,
+    list: Vec<SharedEntry>,
     /// By shared node: where its ties start in `order`, which has their places in `list`.
     start: Vec<u32>,
     order: Vec<u32>,
@@ -32,23 +32,23 @@ pub(super) struct Ties {
     pub diagonal: Vec<f64>,
 }
 
-impl Ties {
-    /// Takes so many shared nodes, and their links in any order.
-    pub fn set(&mut self, count: usize, mut list: Vec<Tie>) {
-        list.sort_unstable_by_key(|tie| (tie.node, tie.shared));
+impl SharedRows {
+    /// Takes the number of shared nodes, and their links in any order.
+    pub fn set(&mut self, count: usize, mut list: Vec<SharedEntry>) {
+        list.sort_unstable_by_key(|entry| (entry.node, entry.shared));
         self.diagonal.clear();
         self.diagonal.resize(count, 0.0);
-        for tie in &list {
-            self.diagonal[tie.shared as usize] += f64::from(tie.link);
+        for entry in &list {
+            self.diagonal[entry.shared as usize] += f64::from(entry.link);
         }
         self.order.clear();
         self.order.resize(list.len(), 0);
-        let (order, ties) = (&mut self.order, list.iter().zip(0..));
+        let (order, entries) = (&mut self.order, list.iter().zip(0..));
         sort_by_group(
             &mut self.start,
             count,
-            ties,
-            |(tie, _)| tie.shared,
+            entries,
+            |(entry, _)| entry.shared,
             |at, (_, index)| order[at] = index,
         );
         for values in [&mut self.x, &mut self.b] {
@@ -58,75 +58,75 @@ impl Ties {
         self.list = list;
     }
 
-    /// The same shared nodes on the next coarser level. `parent` gives the parent of a node, by its block, colour and place
+    /// The rows of the shared nodes on the next coarser level. `parent` gives the parent of a node, by its block, colour and place
     /// there, and whether that was made of several; `h` is the width of the finer cells.
     pub fn coarser(
         &self,
         blocks: &[Block],
         h: f32,
         parent: impl Fn(usize, usize, usize) -> Option<((u8, u32), bool)>,
-    ) -> Ties {
-        let mut list: Vec<Tie> = Vec::with_capacity(self.list.len());
+    ) -> SharedRows {
+        let mut list: Vec<SharedEntry> = Vec::with_capacity(self.list.len());
         for colour in 0..2 {
             for block in 1..blocks.len() - 1 {
-                for tie in self.of(colour, block) {
-                    let node = (tie.node.1 - blocks[block].nodes[colour]) as usize;
+                for entry in self.of(colour, block) {
+                    let node = (entry.node.1 - blocks[block].nodes[colour]) as usize;
                     if let Some((node, merged)) = parent(block, colour, node) {
-                        let link = if merged { in_series(tie.link, tie.area, h) } else { tie.link };
-                        list.push(Tie { node, link, ..*tie });
+                        let link = if merged { in_series(entry.link, entry.area, h) } else { entry.link };
+                        list.push(SharedEntry { node, link, ..*entry });
                     }
                 }
             }
         }
-        list.sort_by_key(|tie| (tie.node, tie.shared));
-        list.dedup_by(|tie, kept| {
-            let same = (tie.node, tie.shared) == (kept.node, kept.shared);
+        list.sort_by_key(|entry| (entry.node, entry.shared));
+        list.dedup_by(|entry, kept| {
+            let same = (entry.node, entry.shared) == (kept.node, kept.shared);
             if same {
-                kept.link += tie.link;
-                kept.area += tie.area;
+                kept.link += entry.link;
+                kept.area += entry.area;
             }
             same
         });
-        let mut coarse = Ties::default();
+        let mut coarse = SharedRows::default();
         coarse.set(self.x.len(), list);
         coarse
     }
 
-    /// Whether no node is tied.
+    /// Whether no node is linked to a shared one.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// All ties.
-    pub fn list(&self) -> &[Tie] {
+    /// All links.
+    pub fn list(&self) -> &[SharedEntry] {
         &self.list
     }
 
-    /// Calls `each(colour, node, sum of its ties)`.
+    /// Calls `each(colour, node, sum of its entries)`.
     pub fn each_sum(&self, mut each: impl FnMut(usize, usize, f64)) {
-        for ties in self.list.chunk_by(|a, b| a.node == b.node) {
-            let sum = ties.iter().map(|tie| f64::from(tie.link)).sum();
-            each(ties[0].node.0 as usize, ties[0].node.1 as usize, sum);
+        for entries in self.list.chunk_by(|a, b| a.node == b.node) {
+            let sum = entries.iter().map(|entry| f64::from(entry.link)).sum();
+            each(entries[0].node.0 as usize, entries[0].node.1 as usize, sum);
         }
     }
 
-    /// Finds the ties of each block; they must be set.
+    /// Finds the links of each block; they must be set.
     pub fn index(&mut self, blocks: &[Block]) {
         for colour in 0..2 {
             let start = &mut self.of_block[colour];
             start.clear();
-            let mut at = self.list.partition_point(|tie| (tie.node.0 as usize) < colour);
+            let mut at = self.list.partition_point(|entry| (entry.node.0 as usize) < colour);
             for block in blocks {
-                let is_before = |tie: &Tie| tie.node < (colour as u8, block.nodes[colour]);
-                at += self.list[at..].iter().take_while(|tie| is_before(tie)).count();
+                let is_before = |entry: &SharedEntry| entry.node < (colour as u8, block.nodes[colour]);
+                at += self.list[at..].iter().take_while(|entry| is_before(entry)).count();
                 start.push(at as u32);
             }
         }
     }
 
-    /// The ties of a colour's nodes in a block.
+    /// The links of a colour's nodes in a block.
     #[inline]
-    pub fn of(&self, colour: usize, block: usize) -> &[Tie] {
+    pub fn of(&self, colour: usize, block: usize) -> &[SharedEntry] {
         let start = &self.of_block[colour];
         &self.list[start[block] as usize..start[block + 1] as usize]
     }
@@ -136,8 +136,8 @@ impl Ties {
     pub fn pull<T: Copy + Into<f64> + Sync>(&self, shared: usize, x: [&[T]; 2]) -> f64 {
         const GRAIN: usize = 2048;
         let term = |&index: &u32| {
-            let tie = &self.list[index as usize];
-            f64::from(tie.link) * x[tie.node.0 as usize][tie.node.1 as usize].into()
+            let entry = &self.list[index as usize];
+            f64::from(entry.link) * x[entry.node.0 as usize][entry.node.1 as usize].into()
         };
         let order = &self.order[self.start[shared] as usize..self.start[shared + 1] as usize];
         if order.len() <= GRAIN {
@@ -154,7 +154,7 @@ impl Ties {
         }
     }
 
-    /// Solves the rows of the shared nodes.
+    /// Gauss–Seidel over the shared nodes: solves their rows.
     pub fn relax(&mut self, x: [&[f32]; 2]) {
         for shared in 0..self.x.len() {
             if self.diagonal[shared] > 0.0 {
@@ -175,26 +175,26 @@ impl Ties {
         }
     }
 
-    /// Hands residuals to the coarser level.
-    pub fn restrict(&self, x: [&[f32]; 2], coarse: &mut Ties) {
+    /// Restriction: hands residuals to the coarser level.
+    pub fn restrict(&self, x: [&[f32]; 2], coarse: &mut SharedRows) {
         for shared in 0..self.x.len() {
             coarse.b[shared] = self.residual(shared, x);
         }
     }
 
-    /// Adds the values of the coarser level.
-    pub fn prolong(&mut self, coarse: &Ties) {
+    /// Prolongation: adds the values of the coarser level.
+    pub fn prolong(&mut self, coarse: &SharedRows) {
         self.x.iter_mut().zip(&coarse.x).for_each(|(x, coarse)| *x += coarse);
     }
 
     /// `x·b`.
-    pub fn alignment(&self) -> f64 {
+    pub fn dot_xb(&self) -> f64 {
         self.x.iter().zip(&self.b).map(|(&x, &b)| f64::from(x) * f64::from(b)).sum()
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.list.capacity() * size_of::<Tie>()
+        self.list.capacity() * size_of::<SharedEntry>()
             + (self.start.capacity() + self.order.capacity()) * 4
             + (self.x.capacity() + self.b.capacity()) * 4
             + self.diagonal.capacity() * 8

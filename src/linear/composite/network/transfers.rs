@@ -1,4 +1,5 @@
-//! The ways between a network and the next coarser one.
+//! Restriction to and prolongation from the next coarser network. Prolongation copies a coarse value to all nodes of its
+//! aggregate; restriction, its transpose, sums residuals.
 
 use std::ops::Range;
 
@@ -6,84 +7,83 @@ use crate::math::flatten;
 
 use super::super::super::kernels;
 use super::super::super::layout::half_rows;
-use super::super::gather;
+use super::super::list_kernels;
 use super::super::rows;
 use super::super::surfaces::Surfaces;
-use super::super::visit::{Block, Form, both, visit, visit_by, visit_stretches};
-use super::Net;
-use super::sweeps::Desk;
+use super::super::visit::{Block, Form, both, visit, visit_batches, visit_by};
+use super::Network;
+use super::sweeps::SweepScratch;
 
-impl<const D: usize> Net<D> {
-    /// Finds what is left of the rows of red nodes after downward sweeps in which bodies were `at_rest` or not, and of black ones
-    /// where there is anything left: they were relaxed last. Bodies are at rest now.
+impl<const D: usize> Network<D> {
+    /// Residuals after pre-smoothing in which bodies were `at_rest` or not: of red nodes, and of black ones where any is left,
+    /// as these were relaxed last. The body term is left out.
     fn find_residual(&mut self, at_rest: bool) {
-        // What black nodes see was copied for them, and what is seen of them was not.
-        self.show_to(0);
+        // Pre-smoothing filled the halo of black nodes last.
+        self.fill_halo_for(0);
         let mut residual = std::mem::take(&mut self.residual);
         let (this, parts) = (&*self, both(&mut residual));
-        let desk = || Desk::new(this.room);
-        visit_stretches(this.grain, &this.blocks, parts, &desk, &|desk, blocks, (red, black)| {
-            this.residual_of(desk, blocks.clone(), 0, red.0);
+        let scratch = || SweepScratch::new(this.room);
+        visit_batches(this.grain, &this.blocks, parts, &scratch, &|scratch, blocks, (red, black)| {
+            this.residual_of(scratch, blocks.clone(), 0, red.0);
             if blocks.clone().any(|block| this.leaves_black(block, at_rest)) {
-                this.residual_of(desk, blocks, 1, black.0);
+                this.residual_of(scratch, blocks, 1, black.0);
             }
         });
         self.residual = residual;
     }
 
-    /// That of the nodes of a colour of several plain blocks, or of one block.
+    /// Residuals of the nodes of a colour in several plain blocks, or in one block of any kind.
     #[inline]
-    fn residual_of(&self, desk: &mut Desk, blocks: Range<usize>, colour: usize, out: &mut [f32]) {
+    fn residual_of(&self, scratch: &mut SweepScratch, blocks: Range<usize>, colour: usize, out: &mut [f32]) {
         let (range, block) = (self.range_of(blocks.clone(), colour), blocks.start);
         let (x, other) = (&self.x[colour][range.clone()], self.x[1 - colour].as_slice());
         let (inverse, half) = (&self.inverse[colour][range.clone()], &self.pattern(block).half[colour]);
-        let sight = || self.sight(blocks.clone(), colour, other);
+        let view = || self.view(blocks.clone(), colour, other);
         if self.blocks[block].is_plain {
             let links = self.links_of(blocks.clone(), colour);
             let inverse = self.inverse_of(blocks.clone(), colour);
-            rows::residual_alone::<D>(out, x, &self.b[colour][range], inverse, links, &sight(), self.whole);
+            rows::residual_alone::<D>(out, x, &self.b[colour][range], inverse, links, &view(), self.whole);
             return;
         }
-        let rhs = self.rhs_of(block, colour, x, None, &mut desk.rhs);
+        let rhs = self.rhs_of(block, colour, x, None, &mut scratch.rhs);
         if self.blocks[block].form != Form::Listed {
-            rows::residual::<D>(out, x, rhs, inverse, half, &sight(), self.whole);
+            rows::residual::<D>(out, x, rhs, inverse, half, &view(), self.whole);
             return;
         }
-        desk.values.load(&other[self.range(block, 1 - colour)], self.seen(block, colour, other));
-        gather::residual(out, x, rhs, half, &mut desk.values, self.whole);
+        scratch.values.load(&other[self.range(block, 1 - colour)], self.halo_of(block, colour, other));
+        list_kernels::residual(out, x, rhs, half, &mut scratch.values, self.whole);
     }
 
-    /// Whether a pass over the black nodes of a block solves their rows: what they were before does not matter then.
+    /// Whether a half-sweep over the black nodes of a block solves their rows: what they were before does not matter then.
     #[inline]
     fn settles(&self, block: usize) -> bool {
         let is_in_rows = self.blocks[block].form != Form::Listed;
-        !self.damped[block] && (is_in_rows || self.pattern(block).half[1].further.is_empty())
+        !self.damped[block] && (is_in_rows || self.pattern(block).half[1].extra_links.is_empty())
     }
 
-    /// Whether something is left of the rows of black nodes, apart from bodies, after a downward sweep in which bodies were
-    /// `at_rest` or not.
+    /// Whether black nodes have a residual, apart from the body term, after pre-smoothing in which bodies were `at_rest` or not.
     #[inline]
     fn leaves_black(&self, block: usize, at_rest: bool) -> bool {
         !self.settles(block) || self.touched[block] && !at_rest
     }
 
-    /// Whether the nodes of a block follow their coarse cells, in all rows on both levels.
+    /// Whether every node's parent is the coarse cell over it, with all rows kept on both levels: SIMD transfers will do.
     #[inline]
     fn is_regular(&self, block: usize, cover: &Block) -> bool {
         let is_full = |block: &Block| block.form == Form::AllRows;
-        is_full(&self.blocks[block]) && is_full(cover) && self.pattern(block).joined.follows_rule
+        is_full(&self.blocks[block]) && is_full(cover) && self.pattern(block).aggregation.follows_rule
     }
 
-    /// Sets the right-hand side of the coarser level to the sums of residuals, after downward sweeps in which bodies were
-    /// `at_rest` or not. `bodies` are those of the coarser level, told how they move now: what they do to nodes sums up to what
-    /// they do there, and there are fewer nodes to tell.
-    pub fn restrict(&mut self, bodies: &Surfaces, at_rest: bool, coarse: &mut Net<D>) {
+    /// Restriction: sets the coarse right-hand side to sums of residuals, after pre-smoothing in which bodies were `at_rest`
+    /// or not. `bodies` are the coarse surfaces with the velocities of now: `Jᵀ v` restricted is the coarse `Jᵀ v`, and there
+    /// are fewer nodes to scatter to.
+    pub fn restrict(&mut self, bodies: &Surfaces, at_rest: bool, coarse: &mut Network<D>) {
         self.find_residual(at_rest);
         let this = &*self;
         let most = 2 * coarse.room;
-        let Net { patterns, blocks, children, b, grain, touched, .. } = coarse;
-        let desk = || (vec![0.0f32; most], vec![[0.0f32; 8]; 2 * half_rows(D)]);
-        visit_by(*grain, blocks, both(b), &desk, &|(sums, natural), cover, (red, black)| {
+        let Network { patterns, blocks, children, b, grain, touched, .. } = coarse;
+        let scratch = || (vec![0.0f32; most], vec![[0.0f32; 8]; 2 * half_rows(D)]);
+        visit_by(*grain, blocks, both(b), &scratch, &|(sums, natural), cover, (red, black)| {
             let counts = [red.0.len(), black.0.len()];
             let sums = &mut sums[..counts[0] + counts[1] + 1];
             sums.fill(0.0);
@@ -100,7 +100,7 @@ impl<const D: usize> Net<D> {
                     if this.is_regular(block, &blocks[cover]) {
                         rows::fold(natural, &this.topology.octant(block), residual);
                     } else {
-                        gather::add_to_parents(sums, residual, parents.of(octant, colour));
+                        list_kernels::add_to_parents(sums, residual, parents.of(octant, colour));
                     }
                 }
             }
@@ -111,15 +111,15 @@ impl<const D: usize> Net<D> {
                     rows::add_natural::<D>(out, natural, colour);
                 }
                 if touched[cover] {
-                    bodies.hand_out::<f32>(cover, colour, out, -1.0);
+                    bodies.scatter_velocity::<f32>(cover, colour, out, -1.0);
                 }
             }
         });
-        this.ties.restrict([&this.x[0], &this.x[1]], &mut coarse.ties);
+        this.shared.restrict([&this.x[0], &this.x[1]], &mut coarse.shared);
     }
 
-    /// Adds the values of the coarser level.
-    pub fn prolong(&mut self, coarse: &Net<D>) {
+    /// Prolongation: adds the values of the coarser level.
+    pub fn prolong(&mut self, coarse: &Network<D>) {
         let mut x = std::mem::take(&mut self.x);
         let this = &*self;
         visit(
@@ -148,11 +148,11 @@ impl<const D: usize> Net<D> {
                 let (parents, octant) = (&coarse.pattern(cover).parents, flatten(octant, 2));
                 for (colour, x) in [red.0, black.0].into_iter().enumerate().take(colours) {
                     let inverse = &this.inverse[colour][this.range(block, colour)];
-                    gather::add_from_parents(x, inverse, above, parents.of(octant, colour));
+                    list_kernels::add_from_parents(x, inverse, above, parents.of(octant, colour));
                 }
             },
         );
         self.x = x;
-        self.ties.prolong(&coarse.ties);
+        self.shared.prolong(&coarse.shared);
     }
 }

@@ -1,41 +1,41 @@
-//! What the nodes of a network see of the other colour.
+//! Red–black neighbour gather: where each row finds its 2·D neighbours among the other colour.
 //!
-//! A row looks at the other colour's row at the same place, at four rows beside it and at one place beyond each of its ends.
-//! Blocks with the same turn look at each other's rows where they are. What they see of others does not lie in a row there, and
-//! is copied into rows before each pass. So an array that is looked at has, behind the nodes' places, a row of zeros and
-//! then these copies; blocks that list their nodes find all there that they see beyond themselves.
+//! A row reads the other colour's row at the same place, four rows beside it and one place beyond each of its ends. Blocks with
+//! the same orientation read each other's rows in place. What they read of others does not lie in a row there, and is copied
+//! into rows, the *halo*, before each half-sweep. So an array by colour has, behind the nodes' places, a row of zeros and then
+//! the halo; blocks that list their nodes find all their neighbours outside the block there.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::super::layout::{Row, half_rows, plane_rows};
 use super::super::topology::Topology;
-use super::frame::THERE;
 use super::pattern::Pattern;
+use super::row_layout::HALO;
 use super::rows::{self, Rows};
 use super::visit::Block;
 
 /// The most rows of a colour that a block has.
 const MOST_ROWS: usize = half_rows(3);
 
-/// What a row sees beside the row at its own place.
+/// Where the neighbours of a row are, beside the row at its own place.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Near {
+pub(super) struct RowNeighbours {
     /// Along the axis of pairs, in even lanes and in odd ones, then on the low and the high side along the axis across rows.
     pub rows: [u32; 4],
     /// Places beyond its ends.
     pub ends: [u32; 2],
 }
 
-/// One colour's rows of a block, seen by the other one.
-pub(super) struct Sight<'a, T> {
-    /// All of that colour.
+/// The rows of one colour as neighbours of the other one's.
+pub(super) struct NeighbourView<'a, T> {
+    /// All rows of the colour, zeros and halo included.
     pub all: &'a [Row<T>],
     pub here: &'a [Row<T>],
-    pub near: &'a [Near],
+    pub near: &'a [RowNeighbours],
 }
 
-/// Copies what is seen out of line: `copies[k] = from[places[k]]`. The places are those that [`Plan::look`] finds.
+/// Fills a halo: `copies[k] = from[places[k]]`. The places are those that [`NeighbourPlan::find`] finds.
 pub(super) fn copy<T: Copy + Send + Sync>(from: &[T], places: &[u32], copies: &mut [T]) {
     const GRAIN: usize = 4096;
     let parts = copies.par_chunks_mut(GRAIN).zip(places.par_chunks(GRAIN));
@@ -46,13 +46,13 @@ pub(super) fn copy<T: Copy + Send + Sync>(from: &[T], places: &[u32], copies: &m
 fn gather<T: Copy>(from: &[T], places: &[u32], copies: &mut [T]) {
     for (copy, &place) in copies.iter_mut().zip(places) {
         debug_assert!((place as usize) < from.len());
-        // SAFETY: `from` holds all nodes and the row of zeros, and nothing else is ever looked at.
+        // SAFETY: `from` holds all nodes and the row of zeros, and `NeighbourPlan` finds no other places.
         *copy = unsafe { *from.get_unchecked(place as usize) };
     }
 }
 
 /// A network whose blocks have their places.
-pub(super) struct Plan<'a, const D: usize> {
+pub(super) struct NeighbourPlan<'a, const D: usize> {
     pub topology: &'a Topology<D>,
     pub patterns: &'a [Pattern],
     pub blocks: &'a [Block],
@@ -60,7 +60,7 @@ pub(super) struct Plan<'a, const D: usize> {
     pub zeros: [u32; 2],
 }
 
-impl<const D: usize> Plan<'_, D> {
+impl<const D: usize> NeighbourPlan<'_, D> {
     fn pattern(&self, block: usize) -> &Pattern {
         &self.patterns[self.blocks[block].pattern as usize]
     }
@@ -76,18 +76,18 @@ impl<const D: usize> Plan<'_, D> {
         }
     }
 
-    /// How many places must be copied for the nodes of each colour of a block.
+    /// Length of the halo of each colour of a block.
     pub fn copies(&self, block: usize) -> [usize; 2] {
         let pattern = self.pattern(block);
         let Some(rows) = &pattern.rows else {
-            return [0, 1].map(|colour| pattern.half[colour].beyond.len());
+            return [0, 1].map(|colour| pattern.half[colour].halo.len());
         };
         let mut counts = [0; 2];
-        for &axis in &rows.frame.turn[1..] {
+        for &axis in &rows.frame.orientation[1..] {
             for high in 0..2 {
                 let other = self.topology.beside(block)[axis][high] as usize;
                 if let Some(Err(_)) = self.beside(rows, other) {
-                    for (count, rows) in counts.iter_mut().zip(rows.outward[2 * axis + high]) {
+                    for (count, rows) in counts.iter_mut().zip(rows.halo_rows[2 * axis + high]) {
                         *count += 8 * rows.count_ones() as usize;
                     }
                 }
@@ -96,55 +96,63 @@ impl<const D: usize> Plan<'_, D> {
         counts
     }
 
-    /// Whether all rows of a block see rows of others where they are.
-    fn looks_straight(&self, block: usize, rows: &Rows) -> bool {
+    /// Whether all rows of a block read rows of others in place.
+    fn is_aligned(&self, block: usize, rows: &Rows) -> bool {
         let is_straight = |block: u32| {
             let there = self.beside(rows, block as usize);
-            there.is_some_and(|there| there.is_ok_and(|there| there.few.is_none()))
+            there.is_some_and(|there| there.is_ok_and(|there| there.kept_rows.is_none()))
         };
         self.blocks[block].is_even
             && self.topology.beside(block).as_flattened().iter().copied().all(is_straight)
     }
 
-    /// [`Self::look`] for such a block: nothing is copied.
-    fn look_straight(&self, block: usize, colour: usize, rows: &Rows, near: &mut [Near]) {
+    /// [`Self::find`] for an aligned block, which has no halo.
+    fn find_aligned(&self, block: usize, colour: usize, rows: &Rows, near: &mut [RowNeighbours]) {
         let first = |block: u32| self.blocks[block as usize].nodes[1 - colour] / 8;
-        let (turn, here) = (&rows.frame.turn, first(block as u32));
+        let (orientation, here) = (&rows.frame.orientation, first(block as u32));
         let beside = self.topology.beside(block).map(|sides| sides.map(first));
         for (row, near) in near.iter_mut().enumerate() {
-            let side = |role: usize, high: usize, there: usize| beside[turn[role]][high] + there as u32;
+            let side =
+                |role: usize, high: usize, there: usize| beside[orientation[role]][high] + there as u32;
             let end = |high: usize| 8 * side(0, high, row) + 7 * (1 - high as u32);
-            *near = near_of::<D>(row, colour, |row| here + row as u32, side, end);
+            *near = row_neighbours::<D>(row, colour, |row| here + row as u32, side, end);
         }
     }
 
-    /// Finds what the rows of a colour of a block see, and which places are to be copied for them.
-    pub fn look(&self, block: usize, colour: usize, near: &mut [Near], beyond: &mut [u32]) {
+    /// Finds the neighbours of a colour's rows in a block, and the places that its halo copies.
+    pub fn look(&self, block: usize, colour: usize, near: &mut [RowNeighbours], halo: &mut [u32]) {
         let (other, pattern) = (1 - colour, self.pattern(block));
         let beside = self.topology.beside(block);
         let zero = self.zeros[other];
-        beyond.fill(zero);
+        halo.fill(zero);
         let Some(rows) = &pattern.rows else {
-            for (out, there) in beyond.iter_mut().zip(pattern.half[colour].beyond.iter()) {
+            for (out, there) in halo.iter_mut().zip(pattern.half[colour].halo.iter()) {
                 let block = beside[there.side as usize / 2][there.side as usize % 2] as usize;
                 let node = self.pattern(block).find(there.cell as usize, there.ordinal);
                 *out = node.map_or(zero, |node| self.blocks[block].nodes[other] + node as u32);
             }
             return;
         };
-        if !self.looks_straight(block, rows) {
-            return self.look_closely(block, colour, rows, near, beyond);
+        if !self.is_aligned(block, rows) {
+            return self.find_general(block, colour, rows, near, halo);
         }
-        self.look_straight(block, colour, rows, near);
+        self.find_aligned(block, colour, rows, near);
         if cfg!(debug_assertions) {
             let mut closely = near.to_vec();
-            self.look_closely(block, colour, rows, &mut closely, beyond);
+            self.find_general(block, colour, rows, &mut closely, halo);
             assert_eq!(near, closely, "block {block}, colour {colour}");
         }
     }
 
-    /// The same for a block in rows, whatever there is beside it.
-    fn look_closely(&self, block: usize, colour: usize, rows: &Rows, near: &mut [Near], beyond: &mut [u32]) {
+    /// [`Self::find`] for any block in rows, whatever there is beside it.
+    fn find_general(
+        &self,
+        block: usize,
+        colour: usize,
+        rows: &Rows,
+        near: &mut [RowNeighbours],
+        halo: &mut [u32],
+    ) {
         let (other, pattern, frame) = (1 - colour, self.pattern(block), rows.frame);
         let (beside, zero) = (self.topology.beside(block), self.zeros[other]);
         let row_of = |block: usize, rows: &Rows, row: usize| {
@@ -158,28 +166,28 @@ impl<const D: usize> Plan<'_, D> {
         for row in rows.kept() {
             here[row] = row_of(block, rows, row);
         }
-        let first_copy = (zero + 8 + self.blocks[block].beyond[colour]) / 8;
+        let first_copy = (zero + 8 + self.blocks[block].halo[colour]) / 8;
         let mut copies = 0;
-        // What a cell in a lane of a row sees beyond the block; nothing if its neighbour is inside.
+        // The neighbour outside the block of a cell in a lane of a row; none if its neighbour is inside.
         let find = |there: &Pattern, block: usize, cell: u16, direction: usize| {
             let near = frame.near[direction * frame.place.len() + cell as usize];
-            let beyond = (near & THERE != 0).then(|| frame.beyond[colour][(near & !THERE) as usize])?;
-            let node = there.find(beyond.cell as usize, 0)?;
+            let halo = (near & HALO != 0).then(|| frame.halo[colour][(near & !HALO) as usize])?;
+            let node = there.find(halo.cell as usize, 0)?;
             Some(self.blocks[block].nodes[other] + node as u32)
         };
         for ((row, near), cells) in
             rows.kept().zip(near.iter_mut()).zip(pattern.half[colour].cells.as_chunks::<8>().0)
         {
             let side = |role: usize, high: usize, there: usize| {
-                let axis = frame.turn[role];
-                if rows.outward[2 * axis + high][colour] >> row & 1 == 0 {
+                let axis = frame.orientation[role];
+                if rows.halo_rows[2 * axis + high][colour] >> row & 1 == 0 {
                     return zero / 8;
                 }
                 match views[axis][high] {
                     None => zero / 8,
                     Some((block, Ok(rows))) => row_of(block, rows, there),
                     Some((block, Err(there))) => {
-                        let out = &mut beyond[8 * copies..8 * copies + 8];
+                        let out = &mut halo[8 * copies..8 * copies + 8];
                         for (out, &cell) in out.iter_mut().zip(cells) {
                             *out = find(there, block, cell, 2 * axis + high).unwrap_or(zero);
                         }
@@ -189,7 +197,7 @@ impl<const D: usize> Plan<'_, D> {
                 }
             };
             let end = |high: usize| {
-                let axis = frame.turn[0];
+                let axis = frame.orientation[0];
                 match views[axis][high] {
                     None => zero,
                     Some((block, Ok(there))) => 8 * row_of(block, there, row) + 7 * (1 - high as u32),
@@ -198,21 +206,21 @@ impl<const D: usize> Plan<'_, D> {
                     }
                 }
             };
-            *near = near_of::<D>(row, colour, |row| here[row], side, end);
+            *near = row_neighbours::<D>(row, colour, |row| here[row], side, end);
         }
     }
 }
 
-/// What a row sees: `here(row)` is a row of its own block, `side(role, high, row)` one of the block on a side along the axis
+/// The neighbours of a row: `here(row)` is a row of its own block, `side(role, high, row)` one of the block on a side along the axis
 /// with that role, `end(high)` the place beyond an end.
 #[inline(always)]
-fn near_of<const D: usize>(
+fn row_neighbours<const D: usize>(
     row: usize,
     colour: usize,
     here: impl Fn(usize) -> u32,
     mut side: impl FnMut(usize, usize, usize) -> u32,
     end: impl Fn(usize) -> u32,
-) -> Near {
+) -> RowNeighbours {
     let plane = const { plane_rows(D) };
     let (m, y) = (row / plane, row % plane);
     let below = if m > 0 { here(row - plane) } else { side(D - 1, 0, row + 3 * plane) };
@@ -224,21 +232,21 @@ fn near_of<const D: usize>(
             if y < 7 { here(row + 1) } else { side(1, 1, row - 7) },
         ]
     } else {
-        // Not looked at.
+        // Not read.
         [below; 2]
     };
-    Near { rows: [even, odd, south, north], ends: [end(0), end(1)] }
+    RowNeighbours { rows: [even, odd, south, north], ends: [end(0), end(1)] }
 }
 
-impl<'a, T> Sight<'a, T> {
-    /// What the rows of a block see: `other` is the array of the other colour, whose places here are given.
+impl<'a, T> NeighbourView<'a, T> {
+    /// The neighbours of a block's rows: `other` is the array of the other colour, whose places here are given.
     #[inline]
-    pub fn new(other: &'a [T], here: std::ops::Range<usize>, near: &'a [Near]) -> Self {
-        Sight { all: rows::rows(other), here: rows::rows(&other[here]), near }
+    pub fn new(other: &'a [T], here: std::ops::Range<usize>, near: &'a [RowNeighbours]) -> Self {
+        NeighbourView { all: rows::rows(other), here: rows::rows(&other[here]), near }
     }
 }
 
-impl<T: Copy> Sight<'_, T> {
+impl<T: Copy> NeighbourView<'_, T> {
     /// Makes sure that there are so many rows.
     #[inline(always)]
     pub fn check(&self, rows: usize) {
