@@ -71,7 +71,7 @@ impl<const D: usize> NeighbourPlan<'_, D> {
         let pattern = self.pattern(block);
         match &pattern.rows {
             _ if block == 0 => None,
-            Some(there) if std::ptr::eq(there.frame, rows.frame) => Some(Ok(there)),
+            Some(there) if std::ptr::eq(there.layout, rows.layout) => Some(Ok(there)),
             _ => Some(Err(pattern)),
         }
     }
@@ -83,7 +83,7 @@ impl<const D: usize> NeighbourPlan<'_, D> {
             return [0, 1].map(|colour| pattern.half[colour].halo.len());
         };
         let mut counts = [0; 2];
-        for &axis in &rows.frame.orientation[1..] {
+        for &axis in &rows.layout.orientation[1..] {
             for high in 0..2 {
                 let other = self.topology.beside(block)[axis][high] as usize;
                 if let Some(Err(_)) = self.beside(rows, other) {
@@ -109,7 +109,7 @@ impl<const D: usize> NeighbourPlan<'_, D> {
     /// [`Self::find`] for an aligned block, which has no halo.
     fn find_aligned(&self, block: usize, colour: usize, rows: &Rows, near: &mut [RowNeighbours]) {
         let first = |block: u32| self.blocks[block as usize].nodes[1 - colour] / 8;
-        let (orientation, here) = (&rows.frame.orientation, first(block as u32));
+        let (orientation, here) = (&rows.layout.orientation, first(block as u32));
         let beside = self.topology.beside(block).map(|sides| sides.map(first));
         for (row, near) in near.iter_mut().enumerate() {
             let side =
@@ -153,7 +153,7 @@ impl<const D: usize> NeighbourPlan<'_, D> {
         near: &mut [RowNeighbours],
         halo: &mut [u32],
     ) {
-        let (other, pattern, frame) = (1 - colour, self.pattern(block), rows.frame);
+        let (other, pattern, layout) = (1 - colour, self.pattern(block), rows.layout);
         let (beside, zero) = (self.topology.beside(block), self.zeros[other]);
         let row_of = |block: usize, rows: &Rows, row: usize| {
             rows.rank(row).map_or(zero / 8, |rank| self.blocks[block].nodes[other] / 8 + rank as u32)
@@ -170,8 +170,8 @@ impl<const D: usize> NeighbourPlan<'_, D> {
         let mut copies = 0;
         // The neighbour outside the block of a cell in a lane of a row; none if its neighbour is inside.
         let find = |there: &Pattern, block: usize, cell: u16, direction: usize| {
-            let near = frame.near[direction * frame.place.len() + cell as usize];
-            let halo = (near & HALO != 0).then(|| frame.halo[colour][(near & !HALO) as usize])?;
+            let near = layout.near[direction * layout.place.len() + cell as usize];
+            let halo = (near & HALO != 0).then(|| layout.halo[colour][(near & !HALO) as usize])?;
             let node = there.find(halo.cell as usize, 0)?;
             Some(self.blocks[block].nodes[other] + node as u32)
         };
@@ -179,7 +179,7 @@ impl<const D: usize> NeighbourPlan<'_, D> {
             rows.kept().zip(near.iter_mut()).zip(pattern.half[colour].cells.as_chunks::<8>().0)
         {
             let side = |role: usize, high: usize, there: usize| {
-                let axis = frame.orientation[role];
+                let axis = layout.orientation[role];
                 if rows.halo_rows[2 * axis + high][colour] >> row & 1 == 0 {
                     return zero / 8;
                 }
@@ -197,7 +197,7 @@ impl<const D: usize> NeighbourPlan<'_, D> {
                 }
             };
             let end = |high: usize| {
-                let axis = frame.orientation[0];
+                let axis = layout.orientation[0];
                 match views[axis][high] {
                     None => zero,
                     Some((block, Ok(there))) => 8 * row_of(block, there, row) + 7 * (1 - high as u32),

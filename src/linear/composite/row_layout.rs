@@ -98,7 +98,7 @@ impl RowLayout {
             let at = unflatten::<D>(cell, 8);
             flatten(orientation.map(|axis| at[axis]), 8)
         };
-        let mut frame = RowLayout {
+        let mut layout = RowLayout {
             index,
             orientation: orientation.to_vec(),
             cells: [0, 1].map(|_| vec![0; cells / 2]),
@@ -113,12 +113,12 @@ impl RowLayout {
         };
         for cell in 0..cells {
             let (colour, place) = split_index::<D>(oriented(cell));
-            frame.cells[colour][place] = cell as u16;
-            frame.place[cell] = place as u16;
+            layout.cells[colour][place] = cell as u16;
+            layout.place[cell] = place as u16;
             for (axis, c) in unflatten::<D>(cell, 8).into_iter().enumerate() {
-                frame.centres[colour][place / 8][axis][place % 8] = (2 * c + 1) as f32;
+                layout.centres[colour][place / 8][axis][place % 8] = (2 * c + 1) as f32;
             }
-            frame.coloured[colour][cell / 64] |= 1 << (cell % 64);
+            layout.coloured[colour][cell / 64] |= 1 << (cell % 64);
         }
         for direction in 0..2 * D {
             let (axis, high) = (direction / 2, direction % 2);
@@ -132,11 +132,11 @@ impl RowLayout {
                 at[axis] = (own + 7 + 2 * high) % 8;
                 let other = flatten(at, 8);
                 let there = split_index::<D>(oriented(other)).1;
-                frame.near[direction * cells + cell] = if is_beyond {
+                layout.near[direction * cells + cell] = if is_beyond {
                     let seen = HaloNode { side: direction as u8, ordinal: 0, cell: other as u16 };
-                    frame.halo[colour].push(seen);
-                    frame.outer[direction][colour][place / 8] |= 1 << (place % 8);
-                    HALO | (frame.halo[colour].len() - 1) as u16
+                    layout.halo[colour].push(seen);
+                    layout.outer[direction][colour][place / 8] |= 1 << (place % 8);
+                    HALO | (layout.halo[colour].len() - 1) as u16
                 } else {
                     there as u16
                 };
@@ -146,10 +146,10 @@ impl RowLayout {
                     role if role == D - 1 => 2 + usize::from(own % 2 == high),
                     _ => 4 + high,
                 };
-                frame.link[direction * cells + cell] = ((place / 8 * 2 * D + slot) * 8 + place % 8) as u16;
+                layout.link[direction * cells + cell] = ((place / 8 * 2 * D + slot) * 8 + place % 8) as u16;
             }
         }
-        frame
+        layout
     }
 }
 
@@ -157,7 +157,7 @@ static LAYOUTS_2D: LazyLock<[RowLayout; 2]> = LazyLock::new(|| std::array::from_
 static LAYOUTS_3D: LazyLock<[RowLayout; 6]> = LazyLock::new(|| std::array::from_fn(RowLayout::new::<3>));
 
 /// The row layout of an orientation; the first one keeps rows along x.
-pub(super) fn frame<const D: usize>(orientation: usize) -> &'static RowLayout {
+pub(super) fn layout<const D: usize>(orientation: usize) -> &'static RowLayout {
     if D == 2 { &LAYOUTS_2D[orientation] } else { &LAYOUTS_3D[orientation] }
 }
 
@@ -237,7 +237,7 @@ mod tests {
             }
             let oriented = Oriented::<D>::new(&bits, orientation);
             for colour in 0..2 {
-                for (place, &cell) in frame::<D>(orientation).cells[colour].iter().enumerate() {
+                for (place, &cell) in layout::<D>(orientation).cells[colour].iter().enumerate() {
                     let lane = oriented.lanes(place / 8, colour) >> (place % 8) & 1;
                     assert_eq!(
                         lane == 1,
@@ -279,7 +279,7 @@ mod tests {
             };
             let used = |orientation: usize| {
                 masks::each(&nodes)
-                    .fold(0u32, |rows, cell| rows | 1 << (frame::<D>(orientation).place[cell] / 8))
+                    .fold(0u32, |rows, cell| rows | 1 << (layout::<D>(orientation).place[cell] / 8))
             };
             assert_eq!(rows, used(orientation), "{D}D {salt}");
             let fewest = (0..orientations).map(|orientation| used(orientation).count_ones()).min();

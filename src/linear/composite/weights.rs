@@ -74,12 +74,12 @@ impl PatchWeights {
 
     /// From cells of a block in rows, each with one face. Those that are no nodes are left out: they have no pressure.
     pub fn in_rows<const D: usize>(rows: &Rows, cells: &masks::Bits) -> PatchWeights {
-        let cells = Oriented::<D>::new(&masks::and(cells, &rows.nodes), rows.frame.index);
+        let cells = Oriented::<D>::new(&masks::and(cells, &rows.nodes), rows.layout.index);
         PatchWeights([0, 1].map(|colour| {
             let group =
                 |(at, row)| LaneGroup { at: at as u16, row: row as u8, lanes: cells.lanes(row, colour) };
             let groups = rows.kept().enumerate().map(group).filter(|group| group.lanes != 0).collect();
-            Half { groups, table: Table::Centres(&rows.frame.centres[colour]) }
+            Half { groups, table: Table::Centres(&rows.layout.centres[colour]) }
         }))
     }
 

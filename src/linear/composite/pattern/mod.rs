@@ -270,7 +270,7 @@ impl Pattern {
     ) {
         let half = &self.half[colour];
         if let Some(rows) = &self.rows {
-            for (word, &coloured) in rows.frame.coloured[colour].iter().enumerate() {
+            for (word, &coloured) in rows.layout.coloured[colour].iter().enumerate() {
                 for bit in masks::each_in(rows.linked[direction][word] & coloured) {
                     let cell = word * 64 + bit;
                     let link = rows.link(&half.links, cell, direction, whole);

@@ -1,21 +1,24 @@
-//! Blocks kept in rows: their patterns, and SIMD kernels for smoothing, residuals and products. Cells that are no nodes have no
-//! diagonal, and their value stays 0.
+//! Blocks kept in rows: their patterns, and SIMD `kernels` for smoothing, residuals and products. Cells that are no nodes have
+//! no diagonal, and their value stays 0.
 
-use multiversion::multiversion;
+mod kernels;
 
 use crate::grid::masks;
 use crate::math::power;
 
-use super::super::kernels::{links_of, product_from, pull_from, with_links};
-use super::super::layout::{Row, half_rows, join_row, plane_rows, row_of_cover, split_row};
-use super::neighbours::NeighbourView;
-use super::pattern::{DIRECTIONS, End, Half, NodeTerms, Pattern};
-use super::row_layout::{HALO, Oriented, RowChoice, RowLayout, frame};
+use super::super::layout::{Row, plane_rows};
+use super::pattern::{DIRECTIONS, End, NodeTerms, Pattern};
+use super::row_layout::{HALO, Oriented, RowChoice, RowLayout, layout};
+
+pub(super) use kernels::{
+    Values, add_natural, fold, join, product, product_alone, relax, relax_alone, residual, residual_alone,
+    rows, rows_mut, split,
+};
 
 /// What a pattern in rows has beside its halves.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rows {
-    pub frame: &'static RowLayout,
+    pub layout: &'static RowLayout,
     /// Its nodes, by cell.
     pub nodes: masks::Bits,
     /// Nodes that have a link in each direction.
@@ -49,7 +52,7 @@ impl KeptRows {
 impl Rows {
     /// The rows that are kept, in order.
     pub fn kept(&self) -> impl Iterator<Item = usize> + '_ {
-        let all = if self.kept_rows.is_some() { 0 } else { self.frame.cells[0].len() / 8 };
+        let all = if self.kept_rows.is_some() { 0 } else { self.layout.cells[0].len() / 8 };
         let kept_rows = self.kept_rows.iter().flat_map(|kept_rows| &kept_rows.kept).map(|&row| row as usize);
         (0..all).chain(kept_rows)
     }
@@ -66,14 +69,14 @@ impl Rows {
     /// A cell's place among those of its colour.
     #[inline]
     pub fn place(&self, cell: usize) -> usize {
-        let place = self.frame.place[cell] as usize;
+        let place = self.layout.place[cell] as usize;
         self.kept_rows.as_ref().map_or(place, |kept_rows| 8 * kept_rows.rank[place / 8] as usize + place % 8)
     }
 
     /// The colour of a cell.
     #[inline]
     pub fn colour(&self, cell: usize) -> usize {
-        usize::from(masks::has(&self.frame.coloured[1], cell))
+        usize::from(masks::has(&self.layout.coloured[1], cell))
     }
 
     /// Calls `each(coarse cell, direction, sum)` with the sums of the links that lead out of aggregates. The pattern keeps its
@@ -83,7 +86,7 @@ impl Rows {
         pattern: &Pattern,
         mut each: impl FnMut([u8; 3], usize, f64),
     ) {
-        let (plane, orientation) = (const { plane_rows(D) }, &self.frame.orientation);
+        let (plane, orientation) = (const { plane_rows(D) }, &self.layout.orientation);
         for coarse_row in 0..4 * plane.div_ceil(2) {
             let (m, across) = (coarse_row % 4, coarse_row / 4);
             let mut lanes = LinksOfLanes::default();
@@ -114,7 +117,7 @@ impl Rows {
     #[inline]
     pub fn end(&self, cell: usize, direction: usize) -> End {
         let colour = self.colour(cell);
-        let near = self.frame.near[direction * self.frame.place.len() + cell];
+        let near = self.layout.near[direction * self.layout.place.len() + cell];
         match (near & HALO, &self.kept_rows) {
             (0, None) => End::Local(1 - colour, near as usize),
             (0, Some(kept_rows)) => {
@@ -133,9 +136,9 @@ impl Rows {
     /// Where a cell's link in a direction is among those of its colour.
     #[inline]
     fn place_of_link(&self, cell: usize, direction: usize) -> usize {
-        let at = self.frame.link[direction * self.frame.place.len() + cell] as usize;
+        let at = self.layout.link[direction * self.layout.place.len() + cell] as usize;
         // Each row has as many rows of links as nodes have neighbours.
-        let each = self.frame.link_rows * 8;
+        let each = self.layout.link_rows * 8;
         self.kept_rows.as_ref().map_or(at, |kept_rows| kept_rows.rank[at / each] as usize * each + at % each)
     }
 }
@@ -234,7 +237,7 @@ pub(super) const LOW: [u8; 3] = [0b0101_0101, 0b0011_0011, 0b0000_1111];
 pub(super) struct BlockContent<'a> {
     /// The cells that are nodes.
     pub nodes: &'a masks::Bits,
-    /// Those with a link in each direction.
+    /// Nodes with a link in each direction.
     pub linked: &'a [masks::Bits; DIRECTIONS],
     /// The links, unless there is a table of them.
     pub whole: f32,
@@ -251,26 +254,26 @@ pub(super) fn pattern_in_rows<const D: usize>(
     terms: impl Fn(usize) -> NodeTerms,
 ) -> Option<Pattern> {
     let &BlockContent { nodes, linked, whole, special } = content;
-    let frame = frame::<D>(choice.orientation);
+    let layout = layout::<D>(choice.orientation);
     let kept_rows = choice.rows.map(KeptRows::new);
     let mut rows =
-        Box::new(Rows { frame, nodes: *nodes, linked: *linked, halo_rows: Default::default(), kept_rows });
+        Box::new(Rows { layout, nodes: *nodes, linked: *linked, halo_rows: Default::default(), kept_rows });
     let mut halo_rows = rows.halo_rows;
     let oriented = |bits: &masks::Bits| Oriented::<D>::new(bits, choice.orientation);
     let (oriented_nodes, oriented_links) = (oriented(nodes), linked.each_ref().map(oriented));
     let mut pattern = Pattern::default();
     for colour in 0..2 {
         let half = &mut pattern.half[colour];
-        let (all, _) = frame.cells[colour].as_chunks::<8>();
+        let (all, _) = layout.cells[colour].as_chunks::<8>();
         half.cells = match &rows.kept_rows {
-            None => frame.cells[colour].as_slice().into(),
+            None => layout.cells[colour].as_slice().into(),
             Some(kept_rows) => kept_rows.kept.iter().flat_map(|&row| all[row as usize]).collect(),
         };
-        half.halo = frame.halo[colour].as_slice().into();
+        half.halo = layout.halo[colour].as_slice().into();
         half.own = 1;
         let count = half.cells.len();
         half.diagonal = vec![0.0; count];
-        let own_special = masks::and(&masks::and(special, nodes), &frame.coloured[colour]);
+        let own_special = masks::and(&masks::and(special, nodes), &layout.coloured[colour]);
         if own_special != masks::NONE {
             let mut list = vec![NodeTerms::default(); count];
             for cell in masks::each(&own_special) {
@@ -288,14 +291,14 @@ pub(super) fn pattern_in_rows<const D: usize>(
             let mut counts = [0; 8];
             for (direction, linked) in oriented_links.iter().enumerate().take(2 * D) {
                 let lanes = linked.lanes(row, colour);
-                let looks_out = lanes & frame.outer[direction][colour][row] != 0;
+                let looks_out = lanes & layout.outer[direction][colour][row] != 0;
                 halo_rows[direction][colour] |= u32::from(looks_out) << row;
                 let marks = masks::marks_of(lanes);
                 (0..8).for_each(|lane| counts[lane] += marks[lane]);
             }
             if let Some(table) = table {
                 let links = &mut rows_mut(&mut half.links)[2 * D * at..2 * D * (at + 1)];
-                take_links::<D>(table, frame, colour, row, links);
+                take_links::<D>(table, layout, colour, row, links);
                 for links in &*links {
                     (0..8).for_each(|lane| sums[lane] += f64::from(links[lane]));
                 }
@@ -324,14 +327,14 @@ pub(super) fn pattern_in_rows<const D: usize>(
 #[inline]
 fn take_links<const D: usize>(
     table: &[f32],
-    frame: &RowLayout,
+    layout: &RowLayout,
     colour: usize,
     row: usize,
     links: &mut [Row<f32>],
 ) {
-    let (cells, _) = frame.cells[colour].as_chunks::<8>();
+    let (cells, _) = layout.cells[colour].as_chunks::<8>();
     let (cells, each) = (cells[row], table.len() / DIRECTIONS);
-    let of = |role: usize, high: usize| &table[(2 * frame.orientation[role] + high) * each..][..each];
+    let of = |role: usize, high: usize| &table[(2 * layout.orientation[role] + high) * each..][..each];
     for high in 0..2 {
         let along = of(0, high);
         (0..8).for_each(|lane| links[high][lane] = along[cells[lane] as usize]);
@@ -346,247 +349,4 @@ fn take_links<const D: usize>(
         links[2][lane] = pair[1 - odd][cell as usize];
         links[3][lane] = pair[odd][cell as usize];
     }
-}
-
-/// Values in rows.
-#[inline(always)]
-pub(super) fn rows<T>(values: &[T]) -> &[Row<T>] {
-    values.as_chunks().0
-}
-
-/// Mutable values in rows.
-#[inline(always)]
-pub(super) fn rows_mut<T>(values: &mut [T]) -> &mut [Row<T>] {
-    values.as_chunks_mut().0
-}
-
-/// A coefficient of the nodes of some rows.
-#[derive(Clone, Copy)]
-pub(super) enum Values<'a> {
-    /// One value for all.
-    Same(f32),
-    /// Row by row.
-    Each(&'a [Row<f32>]),
-}
-
-/// Runs a loop twice in the source, so that the choice between one value for all and each row's own is made outside of it.
-macro_rules! with_values {
-    ($given:expr, $rows:expr, $values:ident, $body:block) => {
-        match $given {
-            Values::Same(value) => {
-                let $values = |_: usize| [value; 8];
-                $body
-            }
-            Values::Each(own) => {
-                assert!(own.len() == $rows);
-                let $values = |row: usize| own[row];
-                $body
-            }
-        }
-    };
-}
-
-/// The links of a half, if it keeps any.
-#[inline(always)]
-fn links(half: &Half) -> Option<&[Row<f32>]> {
-    (!half.links.is_empty()).then(|| rows(&half.links))
-}
-
-/// Gauss–Seidel half-sweep over the nodes of a colour; a node's row is `diagonal x − Σ g x_neighbour = rhs`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn relax<const D: usize>(
-    x: &mut [f32],
-    rhs: &[f32],
-    inverse: &[f32],
-    half: &Half,
-    view: &NeighbourView<'_, f32>,
-    whole: f32,
-) {
-    let (x, rhs, inverse, diagonal) = (rows_mut(x), rows(rhs), rows(inverse), rows(&half.rounded));
-    let count = x.len();
-    view.check(count);
-    assert!(rhs.len() == count && inverse.len() == count && diagonal.len() == count);
-    with_links!(links(half), count, links, {
-        for row in 0..count {
-            let near = view.neighbours(row);
-            let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
-            for lane in 0..8 {
-                let residual = rhs[row][lane] + sum[lane] - diagonal[row][lane] * x[row][lane];
-                x[row][lane] += inverse[row][lane] * residual;
-            }
-        }
-    });
-}
-
-/// Gauss–Seidel half-sweep where `inverse` is one over the diagonal: what a node was before does not matter.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn relax_alone<const D: usize>(
-    x: &mut [f32],
-    rhs: &[f32],
-    inverse: Values<'_>,
-    links: Option<&[Row<f32>]>,
-    view: &NeighbourView<'_, f32>,
-    whole: f32,
-) {
-    let (x, rhs) = (rows_mut(x), rows(rhs));
-    let count = x.len();
-    view.check(count);
-    assert!(rhs.len() == count);
-    with_values!(inverse, count, inverse, {
-        with_links!(links, count, links, {
-            for row in 0..count {
-                let (near, inverse) = (view.neighbours(row), inverse(row));
-                let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
-                for lane in 0..8 {
-                    x[row][lane] = (rhs[row][lane] + sum[lane]) * inverse[lane];
-                }
-            }
-        })
-    });
-}
-
-/// Residual `rhs + Σ g x_neighbour − diagonal x`, and 0 where there is no node.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn residual<const D: usize>(
-    out: &mut [f32],
-    x: &[f32],
-    rhs: &[f32],
-    inverse: &[f32],
-    half: &Half,
-    view: &NeighbourView<'_, f32>,
-    whole: f32,
-) {
-    let (out, x, rhs, inverse, diagonal) =
-        (rows_mut(out), rows(x), rows(rhs), rows(inverse), rows(&half.rounded));
-    let count = out.len();
-    view.check(count);
-    assert!(x.len() == count && rhs.len() == count && inverse.len() == count && diagonal.len() == count);
-    with_links!(links(half), count, links, {
-        for row in 0..count {
-            let near = view.neighbours(row);
-            let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
-            for lane in 0..8 {
-                let residual = rhs[row][lane] + sum[lane] - diagonal[row][lane] * x[row][lane];
-                out[row][lane] = if inverse[row][lane] > 0.0 { residual } else { 0.0 };
-            }
-        }
-    });
-}
-
-/// Residual where `inverse` is one over the diagonal.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn residual_alone<const D: usize>(
-    out: &mut [f32],
-    x: &[f32],
-    rhs: &[f32],
-    inverse: Values<'_>,
-    links: Option<&[Row<f32>]>,
-    view: &NeighbourView<'_, f32>,
-    whole: f32,
-) {
-    let (out, x, rhs) = (rows_mut(out), rows(x), rows(rhs));
-    let count = out.len();
-    view.check(count);
-    assert!(x.len() == count && rhs.len() == count);
-    with_values!(inverse, count, inverse, {
-        with_links!(links, count, links, {
-            for row in 0..count {
-                let (near, inverse) = (view.neighbours(row), inverse(row));
-                let sum = pull_from::<D>(&near, whole, links_of::<D>(links, row));
-                for lane in 0..8 {
-                    let residual = rhs[row][lane] + sum[lane] - x[row][lane] / inverse[lane];
-                    out[row][lane] = if inverse[lane] > 0.0 { residual } else { 0.0 };
-                }
-            }
-        })
-    });
-}
-
-/// Restriction: adds the values of one colour of a block to the cells of its cover, which are in natural order.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn fold<const D: usize>(cover: &mut [Row<f32>], octant: &[usize; D], values: &[f32]) {
-    let (count, plane) = (const { half_rows(D) }, const { plane_rows(D) });
-    let values = rows(values);
-    assert!(values.len() == count && cover.len() == 2 * count);
-    for row in 0..count {
-        let lanes = &mut cover[row_of_cover(octant, row, plane)][4 * octant[0]..4 * octant[0] + 4];
-        for lane in 0..4 {
-            lanes[lane] += values[row][2 * lane] + values[row][2 * lane + 1];
-        }
-    }
-}
-
-/// Adds values in natural order to one colour of a block.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn add_natural<const D: usize>(out: &mut [f32], natural: &[Row<f32>], colour: usize) {
-    let count = const { half_rows(D) };
-    let out = rows_mut(out);
-    assert!(out.len() == count && natural.len() == 2 * count);
-    for row in 0..count {
-        let values = split_row::<_, D>(natural, colour, row);
-        for lane in 0..8 {
-            out[row][lane] += values[lane];
-        }
-    }
-}
-
-/// Takes one colour of a block in natural order.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn split<const D: usize>(out: &mut [f64], natural: &[f64], colour: usize) {
-    let natural = rows(natural);
-    assert!(natural.len() == 2 * half_rows(D));
-    for (row, out) in rows_mut(out).iter_mut().enumerate().take(half_rows(D)) {
-        *out = split_row::<_, D>(natural, colour, row);
-    }
-}
-
-/// Puts both colours of a block into natural order.
-pub(super) fn join<const D: usize>(natural: &mut [f64], red: &[f64], black: &[f64]) {
-    let (red, black) = (rows(red), rows(black));
-    assert!(red.len() == half_rows(D) && black.len() == half_rows(D));
-    for (row, out) in rows_mut(natural).iter_mut().enumerate() {
-        *out = join_row::<_, D>(red, black, row);
-    }
-}
-
-/// `A p` of the nodes of a colour; 0 where there is no node.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn product<T: Copy + Into<f64>, const D: usize>(
-    out: &mut [f64],
-    p: &[T],
-    half: &Half,
-    view: &NeighbourView<'_, T>,
-    whole: f64,
-) {
-    let (out, p, diagonal) = (rows_mut(out), rows(p), rows(&half.diagonal));
-    let count = out.len();
-    view.check(count);
-    assert!(p.len() == count && diagonal.len() == count);
-    with_links!(links(half), count, links, {
-        for row in 0..count {
-            let near = view.neighbours(row);
-            out[row] = product_from::<T, D>(p[row], &near, whole, links_of::<D>(links, row), diagonal[row]);
-        }
-    });
-}
-
-/// `A p` of the nodes of a colour with whole links, and with a diagonal that does not come from a pattern.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn product_alone<T: Copy + Into<f64>, const D: usize>(
-    out: &mut [f64],
-    p: &[T],
-    diagonal: Values<'_>,
-    view: &NeighbourView<'_, T>,
-    whole: f64,
-) {
-    let (out, p) = (rows_mut(out), rows(p));
-    let count = out.len();
-    view.check(count);
-    assert!(p.len() == count);
-    with_values!(diagonal, count, diagonal, {
-        for row in 0..count {
-            let near = view.neighbours(row);
-            out[row] = product_from::<T, D>(p[row], &near, whole, None, diagonal(row).map(f64::from));
-        }
-    });
 }
