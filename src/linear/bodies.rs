@@ -1,4 +1,4 @@
-//! Bodies as a solve sees them.
+//! Bodies of many cells that move as a whole: their faces (`J`) and their response (`K`), as a solve is given them.
 
 use crate::grid::masks::{self, Bits};
 use crate::grid::{Field, SIDE, block_cells};
@@ -191,7 +191,7 @@ pub struct Bodies<'a> {
     pub inside: Option<&'a Field<Bits>>,
 }
 
-/// A face of a body, as references see it.
+/// One face of a body, for references: an entry of `J`.
 pub(super) struct Face {
     /// The cell beside it, `slot · 8^D + local`.
     pub cell: u32,

@@ -52,7 +52,7 @@ pub(super) fn coarsen<const D: usize, S: Source<D>>(
     let Level { topology, stencil, explicit, sums, .. } = &mut *coarse;
     stencil.find_unknowns(topology, &*sums, explicit, whole(fine.stencil.constant), |_| None);
     coarse.make_ready();
-    coarse.take_stock();
+    coarse.count_nodes();
 }
 
 /// Offsets of the 2^D cells of an aggregate inside a block, first axis in the lowest bit.

@@ -33,7 +33,7 @@ pub(super) struct Explicit<const D: usize> {
     pub count: usize,
     /// Cell of this level in which each extra lies.
     pub position: Vec<[i32; D]>,
-    /// Whether several finer nodes were joined in it.
+    /// Whether each extra is an aggregate of several finer nodes.
     pub merged: Vec<bool>,
     /// Whether each extra is of the second material.
     pub material: Vec<bool>,

@@ -86,7 +86,7 @@ impl<const D: usize> Hierarchy<D> {
         let Level { topology, stencil, explicit, .. } = &mut self.levels[0];
         stencil.build(topology, &source, explicit, whole, true);
         self.levels[0].reserve_vectors();
-        self.levels[0].take_stock();
+        self.levels[0].count_nodes();
         if !self.finish(&source, false) {
             self.add_levels(&source);
         }
@@ -106,7 +106,7 @@ impl<const D: usize> Hierarchy<D> {
         let known = |block: usize| known(live[block - 1] as usize).filter(|_| whole.is_some());
         let Level { topology, stencil, explicit, .. } = &mut self.levels[0];
         stencil.survey(topology, &source, explicit, found, known);
-        self.levels[0].take_stock();
+        self.levels[0].count_nodes();
     }
 
     /// Builds levels until one can be solved exactly.

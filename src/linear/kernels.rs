@@ -320,7 +320,7 @@ pub(super) fn product_from<T: Copy + Into<f64>, const D: usize>(
     links: Option<&[Row<f32>]>,
     diagonal: Row<f64>,
 ) -> Row<f64> {
-    // Plain loops: `array::map` would be compiled once, without the instruction sets of the caller.
+    // Uniform loops: `array::map` would be compiled once, without the instruction sets of the caller.
     let mut near = [[0.0f64; 8]; 6];
     for side in 0..2 * D {
         for lane in 0..8 {

@@ -169,7 +169,7 @@ impl<const D: usize> Level<D> {
     }
 
     /// Counts nodes and finds closed components, once the network is in place.
-    pub fn take_stock(&mut self) {
+    pub fn count_nodes(&mut self) {
         let extras = 0..self.explicit.ends[1];
         self.nodes = self.stencil.unknowns() + self.explicit.count
             - self.explicit.shared().filter(|&node| self.explicit.diagonal[node] == 0.0).count();

@@ -4,15 +4,17 @@
 //! neighbouring cells, a link `c` between a cell and a shared node (a node that touches many cells), and a ground `d`
 //! that ties a cell to zero. In goes a [`System`] with a right-hand side, out come `x` and a [`SolveInfo`].
 //!
-//! * [`Solver`]: solves a [`System`] matrix-free; holds all scratch memory.
-//! * `krylov`: conjugate gradients in f64 with their stopping rule, for any [`Operator`] and [`Preconditioner`].
-//! * `space`: between the fields of a system and the vectors of its solve; `plain` is a system of blocks of cells.
-//! * `composite`: a system in which bodies of many cells move as a whole.
-//! * `hierarchy` and what it stands on (`level`, `transfer`, `coarsen`, `split`, `coarsest`, `cycle`): the
-//!   preconditioner, an f32 V-cycle over aggregates of 2^D cells that never join cells without a link between them, nor
-//!   (`material`) cells of different materials.
+//! * [`Solver`]: solves a [`System`] matrix-free, with [`Bodies`] or without; holds all scratch memory.
+//! * `krylov`: conjugate gradients in f64 with their [`StoppingRule`], for any [`Operator`] and [`Preconditioner`].
+//! * `space`: between the fields of a system and the vectors of its solve: `uniform` where there are cells alone,
+//!   `composite` where bodies of many cells move as a whole. `operator`, `blas`, `scalar`: products and vectors.
+//! * The preconditioner of `uniform` is an f32 V-cycle (`hierarchy`, `cycle`) over aggregates of 2^D cells that never join
+//!   cells without a link between them, nor (`material`) cells of different materials. `level`: one level and its smoother,
+//!   red–black Gauss–Seidel; `transfer`: restriction and prolongation; `coarsen`, `split`: Galerkin sums of links over
+//!   aggregates; `explicit`: shared nodes and nodes that share a cell; `coarsest`: exact elimination; `closed`: components
+//!   without ground.
+//! * `layout`, `stencil`, `kernels`: cells of a block sorted by colour, so that a red–black sweep is plain SIMD.
 //! * `reference`: other preconditioners and explicit matrices, to compare with.
-//! * `layout`, `stencil`, `kernels`: cells of a block sorted by colour, so that a red-black sweep is plain SIMD.
 //!
 //! All sums are taken per block and then in block order: results have the same bits for any number of threads.
 
@@ -33,7 +35,6 @@ mod material;
 mod operator;
 mod parallel;
 mod params;
-mod plain;
 mod reference;
 mod scalar;
 mod solver;
@@ -44,6 +45,7 @@ mod stencil;
 mod system;
 mod topology;
 mod transfer;
+mod uniform;
 
 pub use bodies::{Bodies, Body, BodyPatch, Moments, Response};
 pub use krylov::{CgInfo, Jacobi, Operator, Preconditioner, ResidualNorm, StoppingRule, conjugate_gradients};

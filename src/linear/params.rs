@@ -27,7 +27,7 @@ pub struct SolverParams {
     pub tolerance: f64,
     /// Also stop when no residual entry is larger than this. Default 0.
     pub floor: f64,
-    /// Give up after so many iterations (ten times as many after a fallback). Default 300.
+    /// Iterations after which to give up (ten times as many after a fallback). Default 300.
     pub max_iterations: usize,
     /// Default multigrid.
     pub preconditioner: PreconditionerKind,

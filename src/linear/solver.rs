@@ -10,15 +10,15 @@ use super::closed::Remove;
 use super::composite::Composite;
 use super::krylov::{CgInfo, ConjugateGradients, FALLBACK_SHARE, Precondition, ResidualNorm, StoppingRule};
 use super::params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
-use super::plain::Plain;
 use super::reference::{LevelNetwork, assemble, minimal_residuals};
 use super::space::PressureSpace;
 use super::system::System;
+use super::uniform::Uniform;
 
 /// A solver with all its working memory, to be kept from one solve to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Solver<const D: usize> {
-    plain: Plain<D>,
+    uniform: Uniform<D>,
     /// The system at hand, if it has bodies.
     composite: Option<Box<Composite<D>>>,
 }
@@ -59,12 +59,12 @@ fn stopping_rule<const D: usize>(system: &System<'_, D>, params: &SolverParams) 
 }
 
 impl<const D: usize> Solver<D> {
-    /// A solver that has not seen a system yet.
+    /// A solver without any memory yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Makes the next set-up as long as if no system like that one had been seen before.
+    /// Empties the caches that make the set-up of a system like the last one fast.
     pub fn forget(&mut self) {
         if let Some(composite) = &mut self.composite {
             composite.forget();
@@ -73,7 +73,7 @@ impl<const D: usize> Solver<D> {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.plain.bytes() + self.composite.as_ref().map_or(0, |composite| composite.bytes())
+        self.uniform.bytes() + self.composite.as_ref().map_or(0, |composite| composite.bytes())
     }
 
     /// The network of a coarse level (1 is the first) of the last system that was solved with multigrid, without the bodies'
@@ -81,7 +81,7 @@ impl<const D: usize> Solver<D> {
     pub fn level_network(&self, level: usize) -> Option<LevelNetwork<D>> {
         match &self.composite {
             Some(composite) => composite.level_network(level),
-            None => self.plain.level_network(level),
+            None => self.uniform.level_network(level),
         }
     }
 
@@ -157,9 +157,9 @@ impl<const D: usize> Solver<D> {
     ) -> &mut dyn PressureSpace<D> {
         let Some(bodies) = bodies else {
             self.composite = None;
-            self.plain.build(system, params);
-            self.plain.describe(info);
-            return &mut self.plain;
+            self.uniform.build(system, params);
+            self.uniform.describe(info);
+            return &mut self.uniform;
         };
         let composite = self.composite.get_or_insert_default();
         composite.build(system, bodies, params);

@@ -51,13 +51,13 @@ pub(super) mod kind {
     pub const EMPTY: u8 = 0;
     /// One finer node.
     pub const SINGLE: u8 = 1;
-    /// Several finer nodes joined.
+    /// An aggregate of several finer nodes.
     pub const MERGED: u8 = 2;
     /// Needs the careful path: several nodes in this place.
     pub const CAREFUL: u8 = 4;
 }
 
-/// Coefficients of a coarse level.
+/// Coefficients of a coarse level: the Galerkin sums that coarsening makes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     /// `D` arrays per block.
@@ -71,7 +71,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Makes room for so many blocks, all zero.
+    /// Makes room for a number of blocks, all zero.
     pub fn reset<const D: usize>(&mut self, blocks: usize) {
         let cells = blocks * block_cells(D);
         for (values, len) in [(&mut self.link, D * cells), (&mut self.ground, cells), (&mut self.area, cells)]

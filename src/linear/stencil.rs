@@ -125,7 +125,7 @@ impl Stencil {
         self.class[block] == GENERAL
     }
 
-    /// Whether a block's unknowns were known before its links were looked at. It has whole links and no ground.
+    /// Whether a block's unknowns were known without reading its links. It has whole links and no ground.
     pub fn is_known(&self, block: usize) -> bool {
         self.class[block] == KNOWN
     }

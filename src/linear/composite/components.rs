@@ -71,7 +71,7 @@ impl Components {
         self.number.resize(total, 0);
         self.count = 0;
         for node in 0..total {
-            // A shared node without ties is no unknown.
+            // A shared node without links is no unknown.
             let is_unknown = node < red + black || net.shared.diagonal[node - red - black] > 0.0;
             let root = self.sets.find(node as u32) as usize;
             if is_unknown && !has_ground[root] && self.number[root] == 0 {

@@ -40,13 +40,13 @@ const FEW_NODES: usize = 256;
 const KEPT: f64 = 0.8;
 /// The last level is solved exactly if it has no more linked nodes than this.
 const MOST_NODES: usize = 384;
-/// A last level that is too large for an exact solve gets so many times the sweeps of others.
+/// Factor of the number of sweeps on a last level that is too large for an exact solve.
 const LAST_SWEEPS: usize = 8;
 /// From this level on there are twice as many smoothing sweeps: bodies are hardly larger than the cells there, and neither their terms nor
 /// the links that take their place fit as well. Nodes are so few that this costs next to nothing.
 const FIRST_DEEP: usize = 3;
 
-/// How the body term `J K Jᵀ x` enters the smoother of a level.
+/// How the body term `Jᵀ K J x` enters the smoother of a level.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BodyTerm {
     /// Zero on the way down; on the way up as it was after the coarse correction. Where cells are much narrower than bodies,

@@ -11,13 +11,12 @@ use super::pattern::{DIRECTIONS, Half, ParentsOf};
 pub(super) struct Workspace<T>(Vec<T>);
 
 impl<T: Copy + Default> Workspace<T> {
-    /// Has so many places.
+    /// Makes room for a number of values.
     pub fn new(room: usize) -> Self {
         Workspace(vec![T::default(); room])
     }
 
-    /// Takes the values that the nodes of a colour are linked to: those of the other colour, and copies of what is beyond the
-    /// block.
+    /// Takes the values that the nodes of a colour are linked to: those of the other colour, and the halo.
     #[inline]
     pub fn load(&mut self, here: &[T], halo: &[T]) {
         let (own, there) = self.0[1..].split_at_mut(here.len());

@@ -6,8 +6,8 @@
 //! inside bodies are no unknowns, until on coarse levels they take the bodies' place.
 //!
 //! ```text
-//! level 0 .. lagged − 1     compact network + J K Jᵀ, evaluated once per V-cycle leg   (cells much smaller than bodies)
-//! level .. first_filled − 1 compact network + J K Jᵀ, evaluated before every sweep
+//! level 0 .. lagged − 1     compact network + Jᵀ K J, evaluated once per V-cycle leg   (cells much smaller than bodies)
+//! level .. first_filled − 1 compact network + Jᵀ K J, evaluated before every sweep
 //! level first_filled ..     network of all liquid cells, those inside bodies included   (cells half as wide as bodies)
 //! coarsest                  dense Cholesky, or more sweeps
 //! ```

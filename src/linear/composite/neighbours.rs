@@ -65,7 +65,7 @@ impl<const D: usize> NeighbourPlan<'_, D> {
         &self.patterns[self.blocks[block].pattern as usize]
     }
 
-    /// The rows of the block on a side, if it has the same turn, or else its pattern; none if there is no block.
+    /// The rows of the block on a side, if it has the same orientation, or else its pattern; none if there is no block.
     #[inline]
     fn beside<'a>(&'a self, rows: &Rows, block: usize) -> Option<Result<&'a Rows, &'a Pattern>> {
         let pattern = self.pattern(block);
@@ -158,7 +158,7 @@ impl<const D: usize> NeighbourPlan<'_, D> {
         let row_of = |block: usize, rows: &Rows, row: usize| {
             rows.rank(row).map_or(zero / 8, |rank| self.blocks[block].nodes[other] / 8 + rank as u32)
         };
-        // By axis and side: the block there, if any, and its rows if they can be looked at where they are.
+        // By axis and side: the block there, if any, and its rows if they can be read in place.
         let views: [[_; 2]; D] = beside.map(|sides| {
             sides.map(|block| self.beside(rows, block as usize).map(|there| (block as usize, there)))
         });
@@ -247,7 +247,7 @@ impl<'a, T> NeighbourView<'a, T> {
 }
 
 impl<T: Copy> NeighbourView<'_, T> {
-    /// Makes sure that there are so many rows.
+    /// Makes sure of the number of rows.
     #[inline(always)]
     pub fn check(&self, rows: usize) {
         assert!(self.here.len() == rows && self.near.len() == rows);

@@ -22,10 +22,10 @@ pub(super) struct SharedEntry {
 pub(super) struct SharedRows {
     /// By node.
     list: Vec<SharedEntry>,
-    /// By shared node: where its ties start in `order`, which has their places in `list`.
+    /// By shared node: where its links start in `order`, which has their places in `list`.
     start: Vec<u32>,
     order: Vec<u32>,
-    /// By colour and block: where its ties start in `list`.
+    /// By colour and block: where its links start in `list`.
     of_block: [Vec<u32>; 2],
     pub x: Vec<f32>,
     pub b: Vec<f32>,
@@ -131,8 +131,7 @@ impl SharedRows {
         &self.list[start[block] as usize..start[block + 1] as usize]
     }
 
-    /// `Σ g x` over a shared node's ties, in f64: there may be many thousands. Sums of so many at a time are made side by
-    /// side.
+    /// `Σ g x` over a shared node's links, in f64: there may be many thousands. Parts of the sum are made side by side.
     pub fn pull<T: Copy + Into<f64> + Sync>(&self, shared: usize, x: [&[T]; 2]) -> f64 {
         const GRAIN: usize = 2048;
         let term = |&index: &u32| {

@@ -16,7 +16,7 @@ pub(super) enum Form {
     AllRows,
 }
 
-/// Where the nodes of a block start in arrays by colour, and where its neighbours beyond the block are listed.
+/// Where the nodes of a block start in arrays by colour, and where its halo does.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Block {
     /// Its pattern, and of that what most passes ask for.
@@ -33,7 +33,7 @@ pub(super) struct Block {
     /// First place of each colour, where a row can start, and how many there are.
     pub nodes: [u32; 2],
     pub counts: [u32; 2],
-    /// First of the places beyond the block that are copied for each colour's nodes: see `view`.
+    /// Where the halo of each colour's nodes starts: see `neighbours`.
     pub halo: [u32; 2],
 }
 
@@ -58,7 +58,7 @@ pub(super) fn whole_rows(blocks: &[Block], block: usize, colour: usize) -> Range
 }
 
 /// Sets to 0 what the blocks leave unused in an array by node of a colour, and the row behind them if it has one. Copies come
-/// after that, and are made before they are looked at.
+/// after that, and are made before they are read.
 pub(super) fn clear_unused<T: Default + Copy>(blocks: &[Block], values: &mut [T], colour: usize) {
     for block in 0..blocks.len().saturating_sub(1) {
         values[range(blocks, block, colour).end..whole_rows(blocks, block, colour).end].fill(T::default());

@@ -123,7 +123,7 @@ impl PatchWeights {
     }
 }
 
-/// Adds to eight values, as far as there are so many.
+/// Adds to eight values, or to as many as there are.
 #[inline(always)]
 fn add<T: Copy + std::ops::AddAssign>(out: &mut [T], group: usize, parts: &[T; LANES]) {
     let (groups, rest) = out.as_chunks_mut::<LANES>();

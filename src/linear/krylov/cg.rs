@@ -6,7 +6,7 @@ use super::super::params::Outcome;
 use super::space::{KrylovSpace, Precondition, ResidualNorm};
 use super::{CgInfo, PATIENCE_JACOBI, StoppingRule};
 
-/// Jacobi as the fallback is given so many times the iterations that were asked for: each is cheap, but many are needed.
+/// Factor of the iteration limit for Jacobi as the fallback: each iteration is cheap, but many are needed.
 pub(in crate::linear) const FALLBACK_SHARE: usize = 10;
 
 /// The true residual may miss the tolerance by this factor: rounding, not worth another iteration.

@@ -31,46 +31,48 @@ fn coarse_levels_are_those_without_tiles_3d() {
     coarse_levels_are_those_without_tiles::<3>(64);
 }
 
-/// The network of a level of the system that a tank was last projected with.
-fn network_of<const D: usize>(tank: &Tank<D>, level: usize) -> LevelNetwork<D> {
+/// A solver that has solved the system a tank was last projected with.
+fn solve_again<const D: usize>(tank: &Tank<D>) -> Solver<D> {
     let projection = &tank.projection;
     let (system, bodies) = (projection.system(&tank.blocks), projection.bodies());
     let (mut rhs, mut x) = (projection.rhs().clone(), projection.q.clone());
     let (mut shared_rhs, mut shared_x) = (projection.shared_rhs().to_vec(), projection.shared_q().to_vec());
     let mut solver = Solver::new();
-    let params = SolverParams::default();
     let (b, c) = (&mut shared_rhs, &mut shared_x);
-    solver.solve(&system, bodies.as_ref(), &mut rhs, &mut x, b, c, &params, None);
-    solver.level_network(level).expect("so many levels")
+    solver.solve(&system, bodies.as_ref(), &mut rhs, &mut x, b, c, &SolverParams::default(), None);
+    solver
 }
 
-/// The coefficients of those levels are those without tiles too.
+/// The coefficients of those levels are those without tiles too, but for a few links at corners where an aggregate beside a
+/// tile has a single cell outside of it: these are off by an eighth at most.
 fn coarse_coefficients_are_those_without_tiles<const D: usize>(side: usize) {
     let mut tiled = wavy_tank::<D>(side, &rules(16, 3), 7);
     tiled.project_to(1e-5);
     let mut plain = wavy_tank::<D>(side, &rules(16, 3), 7);
     plain.projection.tiling = None;
     plain.project_to(1e-5);
-    for level in 3..5 {
-        let (tiled, plain) = (network_of(&tiled, level), network_of(&plain, level));
+    let (tiled, plain) = (solve_again(&tiled), solve_again(&plain));
+    let networks = (3..).map_while(|level| tiled.level_network(level).zip(plain.level_network(level)));
+    let mut compared = 0;
+    for (level, (tiled, plain)) in (3..).zip(networks) {
         let cells = |network: &LevelNetwork<D>| network.links.keys().copied().collect::<Vec<_>>();
         assert_eq!(cells(&tiled), cells(&plain), "{D}D level {level}: linked cells");
         assert_eq!(tiled.grounds.len(), plain.grounds.len(), "{D}D level {level}: cells with ground");
-        let ratios = tiled.links.iter().map(|(pair, link)| link / plain.links[pair]);
-        let mut ratios: Vec<f64> = ratios.collect();
-        ratios.sort_by(f64::total_cmp);
-        let alike = ratios.iter().filter(|ratio| (*ratio - 1.0).abs() < 1e-4).count();
-        println!(
-            "{D}D level {level}: {} links, {alike} alike, ratios {:?} to {:?}",
-            ratios.len(),
-            ratios[0],
-            ratios.last()
-        );
-        let grounds = tiled.grounds.iter().map(|(cell, ground)| ground / plain.grounds[cell]);
-        let worst = grounds.map(|ratio| (ratio - 1.0).abs()).fold(0.0, f64::max);
-        println!("{D}D level {level}: {} grounds, off by {worst:.1e}", plain.grounds.len());
-        assert!(2 * alike > ratios.len(), "{D}D level {level}: {alike} of {} links", ratios.len());
+        for (cell, ground) in &tiled.grounds {
+            let ratio = ground / plain.grounds[cell];
+            assert!((ratio - 1.0).abs() < 1e-5, "{D}D level {level}: ground {ratio} at {cell:?}");
+        }
+        let mut alike = 0;
+        for (pair, link) in &tiled.links {
+            let ratio = link / plain.links[pair];
+            alike += usize::from((ratio - 1.0).abs() < 1e-5);
+            assert!(ratio > 0.85 && ratio < 1.06, "{D}D level {level}: link {ratio} between {pair:?}");
+        }
+        let count = tiled.links.len();
+        assert!(100 * alike >= 95 * count, "{D}D level {level}: {alike} of {count} links alike");
+        compared += count;
     }
+    assert!(compared > 100, "{D}D: only {compared} links");
 }
 
 #[test]

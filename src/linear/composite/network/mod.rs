@@ -186,7 +186,7 @@ impl<const D: usize> Network<D> {
         self.blocks.last().map_or([0; 2], |end| end.nodes.map(|count| count as usize))
     }
 
-    /// How long an array of each colour must be that is looked at: see [`view`].
+    /// Length of an array of each colour with its row of zeros and its halo: see `neighbours`.
     pub fn reach(&self) -> [usize; 2] {
         let counts = self.counts();
         [0, 1].map(|colour| counts[colour] + 8 + self.halo[1 - colour].len())
@@ -365,7 +365,7 @@ impl<const D: usize> Network<D> {
         (!self.is_finest()).then(|| rows::rows(&self.links[colour][2 * D * range.start..2 * D * range.end]))
     }
 
-    /// Finds one over the diagonal, once shared nodes are tied.
+    /// Finds one over the diagonal, once the links to shared nodes are set.
     pub fn find_inverse(&mut self) {
         let Network { patterns, blocks, inverse, shared, .. } = self;
         for colour in 0..2 {

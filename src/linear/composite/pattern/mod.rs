@@ -56,13 +56,13 @@ pub(super) struct Half {
     /// The cell of each, by its natural index.
     pub cells: Cow<'static, [u16]>,
     /// Their neighbours, all those in one direction together, as places in a workspace: nothing, the nodes of the other
-    /// colour, those beyond the block, the nodes of their own colour. All are below [`Half::room`]. Empty in rows.
+    /// colour, the halo, the nodes of their own colour. All are below [`Half::room`]. Empty in rows.
     near: Vec<u16>,
     /// The links to them, in the same order, or that of rows; empty where all are whole.
     pub links: Vec<f32>,
     /// Further links, by node.
     pub extra_links: Vec<ExtraLink>,
-    /// The nodes beyond the block, all of the other colour.
+    /// The halo: neighbours in other blocks, all of the other colour.
     pub halo: Cow<'static, [HaloNode]>,
     /// Where a workspace keeps the nodes of this colour.
     pub own: usize,

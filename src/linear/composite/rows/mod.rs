@@ -149,7 +149,7 @@ impl Rows {
 #[derive(Default)]
 struct LinksOfLanes {
     along: [f64; 8],
-    /// Along the axis of pairs, of rows in which even lanes look to the low side, and of others.
+    /// Along the axis of pairs, of rows in which even lanes have their outer neighbour on the low side, and of others.
     pairs: [[f64; 8]; 2],
     /// To the low and to the high side.
     across: [[f64; 8]; 2],
@@ -171,7 +171,7 @@ impl LinksOfLanes {
         }
     }
 
-    /// By place of an axis in the turn, by side and coarse cell.
+    /// By place of an axis in the orientation, by side and coarse cell.
     #[inline(always)]
     fn by_role<const D: usize>(&self) -> [[[f64; 4]; 2]; 3] {
         let mut sums = [[[0.0; 4]; 2]; 3];
@@ -241,7 +241,7 @@ pub(super) struct BlockContent<'a> {
     pub linked: &'a [masks::Bits; DIRECTIONS],
     /// The links, unless there is a table of them.
     pub whole: f32,
-    /// Nodes that have traits.
+    /// Nodes that have terms other than the default.
     pub special: &'a masks::Bits,
 }
 

@@ -37,7 +37,7 @@ pub(in super::super) struct Composite<const D: usize> {
     /// `x` is short of `pending_alpha p`, which is added while the next pass has `p` at hand.
     pending_alpha: f64,
     shared: Shared,
-    /// The components without ground, once somebody has asked.
+    /// The components without ground, once they were needed.
     labels: Option<Labels>,
     /// Of parts of `r`.
     sizes: Vec<ResidualNorm>,
@@ -251,7 +251,7 @@ impl<const D: usize> Composite<D> {
     }
 }
 
-/// `q = A p` for nodes and shared nodes, with bodies that move as they were last told; `p·q` block by block.
+/// `q = A p` for nodes and shared nodes, with the `Jᵀ v` last prepared; `p·q` block by block.
 fn multiply<T: Scalar, const D: usize>(
     levels: &CompositeHierarchy<D>,
     (p, shared_p): (&Colours<T>, &[T]),

@@ -64,7 +64,7 @@ impl Surfaces {
     /// The surfaces of the next coarser level, from those of `finer` and the blocks of both; `h` is the width of the finer cells.
     ///
     /// The force on a body is an integral of pressure over its surface, which functions that are constant in coarse cells
-    /// reproduce: it keeps its strength. Cells as large as the body see its motion as they see other links, as an energy
+    /// reproduce: it keeps its strength. For cells as large as the body its motion is, like other links, an energy
     /// of gradients, which such functions overestimate by two from one level to the next.
     pub fn coarsen<const D: usize>(&mut self, finer: &Surfaces, coarse: &Network<D>, h: f32) {
         self.bodies.clear();
@@ -153,7 +153,7 @@ impl Surfaces {
         self.sort(Vec::new(), blocks, 0);
     }
 
-    /// The patches of this level's blocks under a coarse one, joined; they are `h` wide.
+    /// The patches of a coarse block, from those of this level's blocks below it, whose cells are `h` wide.
     fn cover<const D: usize>(&self, cover: u32, children: &[u32; 8], h: f32) -> CoarsePatches {
         let mut parts = Vec::new();
         for (octant, &block) in children.iter().enumerate().filter(|(_, block)| **block != 0) {

@@ -1,4 +1,4 @@
-//! A system of cells and shared nodes, with all its preconditioners.
+//! A system of cells and shared nodes without bodies, with all its preconditioners.
 
 use crate::grid::Field;
 
@@ -11,9 +11,9 @@ use super::reference::{IncompleteCholesky, LevelNetwork, Palindrome, assemble};
 use super::space::PressureSpace;
 use super::system::System;
 
-/// A system as a hierarchy of blocks.
+/// A system without bodies and the vectors of its solve.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Plain<const D: usize> {
+pub(super) struct Uniform<const D: usize> {
     hierarchy: Hierarchy<D>,
     vectors: Vectors,
     means: Means,
@@ -25,7 +25,7 @@ pub(super) struct Plain<const D: usize> {
     sweeps: usize,
 }
 
-impl<const D: usize> Plain<D> {
+impl<const D: usize> Uniform<D> {
     /// Reads a system, and prepares the preconditioner.
     pub fn build(&mut self, system: &System<'_, D>, params: &SolverParams) {
         (self.kind, self.sweeps, self.scale) = (params.preconditioner, params.sweeps, 1.0);
@@ -60,7 +60,7 @@ impl<const D: usize> Plain<D> {
     }
 }
 
-impl<const D: usize> KrylovSpace for Plain<D> {
+impl<const D: usize> KrylovSpace for Uniform<D> {
     fn set_scale(&mut self, scale: f64) {
         self.scale = scale;
     }
@@ -108,7 +108,7 @@ impl<const D: usize> KrylovSpace for Plain<D> {
     }
 }
 
-impl<const D: usize> PressureSpace<D> for Plain<D> {
+impl<const D: usize> PressureSpace<D> for Uniform<D> {
     fn load_r(&mut self, system: &System<'_, D>, rhs: &Field<f64>, shared: &[f64]) -> ResidualNorm {
         self.vectors.load_r(rhs, system.live, shared, self.hierarchy.finest())
     }
