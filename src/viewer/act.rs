@@ -1,16 +1,19 @@
 //! Carries actions out.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use bevy::prelude::*;
-use bevy::render::view::screenshot::{Screenshot, save_to_disk};
+use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured};
 
 use super::action::Action;
 use super::desk::Desk;
+use super::entities::DrawnEntities;
 use super::pick::pick;
 use super::session::{Panes, Session};
 use super::stage::{CUT_AXIS, Eye};
 use super::theme;
+use crate::export::{AtomicFile, Picture};
 use crate::runner::Command;
 use crate::sim::Model;
 use crate::snapshot::Wanted;
@@ -24,6 +27,7 @@ pub fn act(
     mut pending: ResMut<Pending>,
     mut session: Option<ResMut<Session>>,
     mut panes: ResMut<Panes>,
+    drawn: DrawnEntities,
     mut desk: ResMut<Desk>,
     mut eye: ResMut<Eye>,
     mut commands: Commands,
@@ -32,11 +36,9 @@ pub fn act(
         if let Some(session) = &mut session {
             steer(&action, session, &mut panes, &mut desk);
         }
-        look(&action, &panes, &mut desk, &mut eye);
+        look(&action, &drawn, &mut desk, &mut eye);
         if let Action::Screenshot = action {
-            let path = free_name();
-            desk.say(format!("Saved {}", path.display()));
-            commands.spawn(Screenshot::primary_window()).observe(save_to_disk(path));
+            commands.spawn(Screenshot::primary_window()).observe(save_screenshot);
         }
     }
     if let Some(session) = &mut session {
@@ -109,7 +111,7 @@ fn cycle(session: &Session, panes: &mut Panes) {
 }
 
 /// Actions that only change what is seen.
-fn look(action: &Action, panes: &Panes, desk: &mut Desk, eye: &mut Eye) {
+fn look(action: &Action, drawn: &DrawnEntities, desk: &mut Desk, eye: &mut Eye) {
     let aspect = |pane: usize| {
         let area = desk.pictures.get(pane).map_or(Vec2::ONE, |area| area.size());
         area.x / area.y.max(1.0)
@@ -125,7 +127,7 @@ fn look(action: &Action, panes: &Panes, desk: &mut Desk, eye: &mut Eye) {
         }
         Action::Cut(cut) => desk.cut = cut.clamp(0.0, 1.0),
         Action::FrameAll => {
-            if let Some(snapshot) = panes.0.iter().find_map(|pane| pane.snapshot.as_ref()) {
+            if let Some(snapshot) = drawn.first_liquid() {
                 *eye = Eye::framing(&snapshot.scenery, aspect(0));
             }
         }
@@ -136,8 +138,7 @@ fn look(action: &Action, panes: &Panes, desk: &mut Desk, eye: &mut Eye) {
             eye.zoom(*factor, Some(about));
         }
         Action::Pick(pane, at) => {
-            let snapshot = panes.0.get(*pane).and_then(|shown| shown.snapshot.as_ref());
-            let id = snapshot.and_then(|snapshot| {
+            let id = drawn.liquid(*pane).and_then(|snapshot| {
                 let cut = desk.choices(*pane).cut.map(|cut| cut * snapshot.scenery.size[CUT_AXIS]);
                 pick(snapshot, eye, *at, aspect(*pane), cut)
             });
@@ -150,6 +151,25 @@ fn look(action: &Action, panes: &Panes, desk: &mut Desk, eye: &mut Eye) {
         Action::TogglePanels => desk.panels = !desk.panels,
         _ => {}
     }
+}
+
+/// Writes a screenshot, and says so.
+fn save_screenshot(captured: On<ScreenshotCaptured>, mut desk: ResMut<Desk>) {
+    let path = free_name();
+    match write_screenshot(&captured.image, &path) {
+        Ok(()) => desk.say(format!("Saved {}", path.display())),
+        Err(error) => desk.alarm(format!("{} could not be written: {error}", path.display())),
+    }
+}
+
+/// Writes an image, whole or not at all.
+fn write_screenshot(image: &Image, path: &Path) -> io::Result<()> {
+    let pixels = image.clone().try_into_dynamic().map_err(io::Error::other)?.to_rgb8();
+    let (width, height) = (pixels.width() as usize, pixels.height() as usize);
+    let picture = Picture { width, height, rgb: pixels.into_raw() };
+    let mut file = AtomicFile::create(path)?;
+    picture.write_png(&mut file)?;
+    file.commit()
 }
 
 /// A file name that nothing has yet.

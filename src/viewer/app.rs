@@ -13,7 +13,7 @@ use bevy_egui::{
 
 use super::act::{Pending, act};
 use super::desk::Desk;
-use super::entities::{Bubble, Crowd, Registry};
+use super::entities::{Bubble, Crowd, DrawnEntities, Registry};
 use super::measure::Ledger;
 use super::panels::{self, BubbleRow, Card, Data};
 use super::session::{Panes, Session};
@@ -139,9 +139,10 @@ pub fn receive(
     }
 }
 
-/// Brings the pictures in line with the snapshots and the choices.
+/// Brings the pictures in line with the entities and the choices.
 pub fn draw(
     panes: Res<Panes>,
+    drawn: DrawnEntities,
     desk: Res<Desk>,
     mut eye: ResMut<Eye>,
     mut pictures: ResMut<Pictures>,
@@ -162,8 +163,10 @@ pub fn draw(
         pictures.0.push(Pane::new(&mut workshop, index, multisample, desk.dark));
     }
     let density = window.iter().next().map_or(1.0, |window| window.scale_factor()) * desk.scale;
-    for (index, shown) in panes.0.iter().enumerate() {
-        let (Some(area), Some(snapshot)) = (desk.pictures.get(index), &shown.snapshot) else { continue };
+    for index in 0..panes.0.len() {
+        let (Some(area), Some(snapshot)) = (desk.pictures.get(index), drawn.liquid(index)) else {
+            continue;
+        };
         // Flat pictures are cheaper: they lose less.
         let fineness = if snapshot.scenery.dimension == 3 { desk.fineness } else { desk.fineness.sqrt() };
         let size = area.size() * density * fineness;
@@ -174,7 +177,8 @@ pub fn draw(
             *framed = Some(scene);
         }
         if snapshot.scenery.dimension == eye.dimension {
-            pictures.0[index].show(snapshot, &desk.choices(index), &eye, &mut workshop);
+            let tiles = || drawn.tiles(index);
+            pictures.0[index].show(snapshot, tiles, &desk.choices(index), &eye, &mut workshop);
         }
     }
     ledger.end_snapshot(start.elapsed());

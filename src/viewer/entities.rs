@@ -1,4 +1,5 @@
-//! Bubbles and tiles as entities: spawned, updated and despawned by diffing against the newest snapshot.
+//! Liquid, bubbles and tiles as entities: spawned, updated and despawned by diffing against the newest snapshot. The stage
+//! draws from them, clicks look things up in them, and the panels list them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -248,6 +249,35 @@ impl Crowd<'_, '_> {
         if let Some(entity) = registry.liquids.remove(&pane) {
             commands.entity(entity).despawn();
         }
+    }
+}
+
+/// The entities, to draw and to look at.
+#[derive(SystemParam)]
+pub struct DrawnEntities<'w, 's> {
+    registry: Res<'w, Registry>,
+    liquids: Query<'w, 's, &'static Liquid>,
+    tiles: Query<'w, 's, &'static Tile>,
+}
+
+impl DrawnEntities<'_, '_> {
+    /// The liquid of a pane: surface, fields and labels of its newest moment.
+    pub fn liquid(&self, pane: usize) -> Option<&Arc<Snapshot>> {
+        let entity = self.registry.liquids.get(&pane)?;
+        self.liquids.get(*entity).ok().map(|liquid| &liquid.snapshot)
+    }
+
+    /// The liquid of the first pane that has one.
+    pub fn first_liquid(&self) -> Option<&Arc<Snapshot>> {
+        self.liquids.iter().min_by_key(|liquid| liquid.pane).map(|liquid| &liquid.snapshot)
+    }
+
+    /// The tiles of a pane, by their numbers.
+    pub fn tiles(&self, pane: usize) -> Vec<&TileView> {
+        let mut tiles: Vec<_> =
+            self.tiles.iter().filter(|tile| tile.pane == pane).map(|tile| &tile.view).collect();
+        tiles.sort_unstable_by_key(|tile| tile.id);
+        tiles
     }
 }
 

@@ -85,12 +85,12 @@ impl Marks {
 
     /// The velocity field of every tile, on the slice at `z` in 3D: pins with a head where the velocity is taken and a
     /// point where it leads, and a square that is carried along by the field's gradient alone.
-    pub fn pins(snapshot: &Snapshot, z: f32) -> Self {
+    pub fn pins(snapshot: &Snapshot, tiles: &[&TileView], z: f32) -> Self {
         let mut marks = Marks::default();
         let stage = &snapshot.scenery;
         let flat = stage.dimension == 2;
         let shown = |tile: &&TileView| flat || (tile.low[2]..tile.high[2]).contains(&((z / stage.dx) as i32));
-        let tiles: Vec<_> = snapshot.tiles.iter().filter(shown).collect();
+        let tiles: Vec<_> = tiles.iter().copied().filter(shown).collect();
         let pins: Vec<_> = tiles.iter().flat_map(|tile| pins_of(tile, snapshot, z)).collect();
         // The fastest one is as long as the space between two, those with a quarter of its speed half as long; calm
         // water stays calm to look at.

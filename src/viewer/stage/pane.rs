@@ -15,7 +15,7 @@ use super::material::{Kind, Look, MarkMaterial, Part, StageMaterial};
 use super::tank;
 use super::textures::{Textures, target};
 use super::tiles::Tiles;
-use crate::snapshot::{Scenery, Snapshot};
+use crate::snapshot::{Scenery, Snapshot, TileView};
 use crate::viewer::theme;
 
 /// Axis that the cut plane is at right angles to; the shaders know it, too.
@@ -143,8 +143,15 @@ impl Pane {
         }
     }
 
-    /// Shows a snapshot.
-    pub fn show(&mut self, snapshot: &Arc<Snapshot>, choices: &Choices, eye: &Eye, workshop: &mut Workshop) {
+    /// Shows a simulation's liquid, and its tiles where they are wanted.
+    pub fn show<'a>(
+        &mut self,
+        snapshot: &Arc<Snapshot>,
+        tiles: impl Fn() -> Vec<&'a TileView>,
+        choices: &Choices,
+        eye: &Eye,
+        workshop: &mut Workshop,
+    ) {
         self.steps = choices.steps;
         let new_stage = !self.stage.as_ref().is_some_and(|stage| Arc::ptr_eq(stage, &snapshot.scenery));
         if new_stage {
@@ -155,7 +162,9 @@ impl Pane {
             self.upload(snapshot, workshop);
         }
         if new_moment || self.choices != Some(*choices) {
-            self.dress(snapshot, choices, workshop);
+            let wanted = choices.layers & (theme::TILES | theme::AFFINE) != 0;
+            let tiles = if wanted { tiles() } else { Vec::new() };
+            self.dress(snapshot, &tiles, choices, workshop);
             self.snapshot = Some(Arc::clone(snapshot));
             self.choices = Some(*choices);
         }
@@ -248,7 +257,13 @@ impl Pane {
     }
 
     /// Applies the choices to everything on the stage.
-    fn dress(&mut self, snapshot: &Snapshot, choices: &Choices, workshop: &mut Workshop) {
+    fn dress(
+        &mut self,
+        snapshot: &Snapshot,
+        tiles: &[&TileView],
+        choices: &Choices,
+        workshop: &mut Workshop,
+    ) {
         let look = look_of(snapshot, choices);
         let size = Vec3::from(snapshot.scenery.size);
         for thing in &self.things {
@@ -269,16 +284,16 @@ impl Pane {
         let slice = choices.slice * size[CUT_AXIS] - 0.01 * snapshot.scenery.dx;
         if let Some((entity, mesh)) = &self.tiles {
             let on = choices.layers & theme::TILES != 0;
-            let tiles = if on { Tiles::of(snapshot, slice) } else { Tiles::default() };
-            show_if(workshop, *entity, !tiles.is_empty());
-            if !tiles.is_empty() {
-                let _ = workshop.meshes.insert(mesh.id(), tiles.into_mesh());
+            let boxes = if on { Tiles::of(&snapshot.scenery, tiles, slice) } else { Tiles::default() };
+            show_if(workshop, *entity, !boxes.is_empty());
+            if !boxes.is_empty() {
+                let _ = workshop.meshes.insert(mesh.id(), boxes.into_mesh());
             }
         }
         let cut = choices.cut.map(|cut| cut * size[CUT_AXIS]);
         let particles = || Marks::particles(snapshot, cut);
         let arrows = || Marks::arrows(snapshot, slice);
-        let pins = || Marks::pins(snapshot, slice);
+        let pins = || Marks::pins(snapshot, tiles, slice);
         let kinds: [(u32, &dyn Fn() -> Marks, f32); 3] =
             [(theme::PARTICLES, &particles, 0.0), (theme::ARROWS, &arrows, 0.0), (theme::AFFINE, &pins, 1.0)];
         for ((entity, mesh, material), (layer, marks, ink)) in self.marks.iter().zip(kinds) {

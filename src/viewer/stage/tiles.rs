@@ -5,7 +5,7 @@ use bevy::mesh::PrimitiveTopology;
 use bevy::prelude::*;
 
 use super::CUT_AXIS;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Scenery, TileView};
 use crate::viewer::theme;
 
 /// Above the page of a 2D scene, below its marks.
@@ -27,17 +27,17 @@ pub struct Tiles {
 }
 
 impl Tiles {
-    /// The tiles of a snapshot; in 3D those that reach behind a slice at `z` metres.
-    pub fn of(snapshot: &Snapshot, z: f32) -> Self {
+    /// The tiles on a stage; in 3D those that reach behind a slice at `z` metres.
+    pub fn of(stage: &Scenery, views: &[&TileView], z: f32) -> Self {
         let mut tiles = Tiles::default();
-        let dx = snapshot.scenery.dx;
-        for tile in &snapshot.tiles {
+        let dx = stage.dx;
+        for tile in views {
             let [low, high] = [tile.low, tile.high].map(|cell| Vec3::from(cell.map(|k| k as f32 * dx)));
             let colour = theme::bubble_linear(tile.id);
-            if snapshot.scenery.dimension == 2 {
+            if stage.dimension == 2 {
                 tiles.face([low.with_z(LIFT), high.with_z(LIFT)], CUT_AXIS, colour, FRONT);
             } else if low[CUT_AXIS] < z {
-                tiles.cut_box(low, high, z, FADE * snapshot.scenery.size[CUT_AXIS], colour);
+                tiles.cut_box(low, high, z, FADE * stage.size[CUT_AXIS], colour);
             }
         }
         tiles

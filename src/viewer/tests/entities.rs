@@ -6,16 +6,9 @@ use std::sync::Arc;
 use bevy::ecs::system::SystemState;
 use bevy::prelude::*;
 
-use super::{bubble, small_snapshot, tile};
+use super::{bubble, small_snapshot, sync, tile};
 use crate::math::hash_unit;
-use crate::snapshot::Snapshot;
-use crate::viewer::entities::{Bubble, Crowd, Liquid, Registry, Tile};
-
-fn sync(world: &mut World, pane: usize, snapshot: &Arc<Snapshot>) {
-    let mut state = SystemState::<Crowd>::new(world);
-    state.get_mut(world).expect("the registry is there").sync(pane, snapshot);
-    state.apply(world);
-}
+use crate::viewer::entities::{Bubble, Crowd, DrawnEntities, Liquid, Registry, Tile};
 
 fn bubbles(world: &mut World, pane: usize) -> BTreeSet<u64> {
     let mut query = world.query::<&Bubble>();
@@ -95,6 +88,14 @@ fn a_pane_that_closes_takes_everything_with_it() {
     state.apply(app.world_mut());
     assert_eq!(app.world().resource::<Registry>().counts(), [3, 8]);
     assert!(bubbles(app.world_mut(), 1).is_empty() && tiles(app.world_mut(), 1).is_empty());
+    let mut state = SystemState::<DrawnEntities>::new(app.world_mut());
+    let drawn = state.get(app.world()).expect("the registry is there");
+    assert!(drawn.liquid(1).is_none() && drawn.tiles(1).is_empty(), "nothing is left to draw");
+    assert!(drawn.liquid(0).is_some_and(|liquid| Arc::ptr_eq(liquid, &snapshot)));
+    assert!(
+        drawn.tiles(0).into_iter().eq(&snapshot.tiles),
+        "drawn by number, whatever the order of entities"
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use bevy::mesh::{Mesh, VertexAttributeValues};
 
 use crate::runner::Run;
 use crate::scene::{self, Overrides};
-use crate::snapshot::{Scenery, Snapshot, Wanted, role};
+use crate::snapshot::{Scenery, Snapshot, TileView, Wanted, role};
 use crate::viewer::stage::Marks;
 
 /// A scene with tiles after a few frames.
@@ -61,13 +61,16 @@ fn corners(mesh: &Mesh) -> Vec<[f32; 3]> {
     }
 }
 
+fn pins(snapshot: &Snapshot, z: f32) -> Marks {
+    Marks::pins(snapshot, &snapshot.tiles.iter().collect::<Vec<_>>(), z)
+}
+
 #[test]
 fn pins_stand_in_every_tile_and_lead_where_its_field_does() {
     let mut snapshot = tiled("pool_tiles_2d", 128, 2);
     let tile = snapshot.tiles[0].clone();
-    snapshot.tiles =
-        vec![crate::snapshot::TileView { velocity: [0.0; 3], gradient: [[0.0; 3]; 3], ..tile.clone() }];
-    let still = corners(&Marks::pins(&snapshot, 0.0).into_mesh());
+    snapshot.tiles = vec![TileView { velocity: [0.0; 3], gradient: [[0.0; 3]; 3], ..tile.clone() }];
+    let still = corners(&pins(&snapshot, 0.0).into_mesh());
     let dx = snapshot.scenery.dx;
     for corner in &still {
         let inside = (0..2).all(|k| {
@@ -77,21 +80,21 @@ fn pins_stand_in_every_tile_and_lead_where_its_field_does() {
         assert!(inside, "{corner:?} in {tile:?}");
     }
     snapshot.tiles[0].velocity = [snapshot.scenery.speed, 0.0, 0.0];
-    let moving = corners(&Marks::pins(&snapshot, 0.0).into_mesh());
+    let moving = corners(&pins(&snapshot, 0.0).into_mesh());
     assert!(moving.len() > still.len(), "points come with motion");
     let reach = |corners: &[[f32; 3]], k: usize| corners.iter().map(|corner| corner[k]).fold(0.0, f32::max);
     assert!(reach(&moving, 0) > reach(&still, 0) + 2.0 * dx && reach(&moving, 1) <= reach(&still, 1) + dx);
     // Turning: the square turns with it, the pins lead round.
     snapshot.tiles[0].velocity = [0.0; 3];
     snapshot.tiles[0].gradient = [[0.0, -2.0, 0.0], [2.0, 0.0, 0.0], [0.0; 3]];
-    assert_ne!(corners(&Marks::pins(&snapshot, 0.0).into_mesh()), still);
+    assert_ne!(corners(&pins(&snapshot, 0.0).into_mesh()), still);
 }
 
 #[test]
 fn in_space_pins_stand_on_the_slice() {
     let snapshot = tiled("neutral_bubble", 48, 0);
     let z = 0.5 * snapshot.scenery.size[2];
-    let marks = corners(&Marks::pins(&snapshot, z).into_mesh());
+    let marks = corners(&pins(&snapshot, z).into_mesh());
     assert!(!marks.is_empty() && marks.iter().all(|corner| corner[2] == z));
-    assert!(Marks::pins(&snapshot, 0.0).is_empty(), "no tile reaches the wall");
+    assert!(pins(&snapshot, 0.0).is_empty(), "no tile reaches the wall");
 }

@@ -9,10 +9,14 @@ mod storm;
 
 use std::sync::Arc;
 
+use bevy::ecs::system::SystemState;
+use bevy::prelude::World;
+
 use crate::runner::Run;
 use crate::scene::{self, Overrides};
 use crate::sim::BubbleReport;
 use crate::snapshot::{Scenery, Snapshot, TileView, Wanted};
+use crate::viewer::entities::Crowd;
 
 /// The first moment of a small 2D scene.
 fn small_snapshot() -> Snapshot {
@@ -21,6 +25,13 @@ fn small_snapshot() -> Snapshot {
     let stage = Arc::new(Scenery::of(&scene));
     let mut run = Run::new(&scene, stage, scene.params().clone(), 1).expect("a simulation");
     run.snapshot(Wanted::default(), 1.0)
+}
+
+/// Brings a pane's entities in line with a snapshot.
+fn sync(world: &mut World, pane: usize, snapshot: &Arc<Snapshot>) {
+    let mut state = SystemState::<Crowd>::new(world);
+    state.get_mut(world).expect("the registry is there").sync(pane, snapshot);
+    state.apply(world);
 }
 
 /// A bubble of that number.

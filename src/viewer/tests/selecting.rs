@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bevy::prelude::*;
 
+use super::sync;
 use crate::runner::Run;
 use crate::scene::{self, Overrides};
 use crate::sim::Model;
@@ -98,6 +99,7 @@ fn a_click_selects_here_and_in_the_table() {
     let mut shown = Shown::new(Model::default());
     shown.take(Arc::clone(&snapshot));
     app.insert_resource(Panes(vec![shown]));
+    sync(app.world_mut(), 0, &snapshot);
     let eye = Eye::framing(&snapshot.scenery, ASPECT);
     app.insert_resource(eye);
     let picture = Rect { min: Vec2::ZERO, max: Vec2::new(100.0 * ASPECT, 100.0) };
