@@ -86,12 +86,17 @@ pub fn main() -> ExitCode {
         // Ctrl-C came first and is about to end everything.
         std::thread::sleep(Duration::from_secs(60));
     }
+    ExitCode::from(conclude(done))
+}
+
+/// Says how a command ended, and returns its exit code.
+fn conclude(done: Result<(), Failure>) -> u8 {
     match done {
-        Ok(()) | Err(Failure::Unread) => ExitCode::SUCCESS,
+        Ok(()) | Err(Failure::Unread) => 0,
         Err(Failure::Input(message)) => complain(&message, 2),
         Err(Failure::Work(message)) => complain(&message, 1),
         #[cfg(feature = "viewer")]
-        Err(Failure::Closed) => ExitCode::from(130),
+        Err(Failure::Closed) => 130,
         Err(Failure::Stopped(frames)) => complain(&format!("stopped after frame {frames}"), 130),
     }
 }
@@ -155,10 +160,10 @@ fn print(text: &str) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn complain(message: &str, code: u8) -> ExitCode {
+fn complain(message: &str, code: u8) -> u8 {
     // When standard error is gone as well, the exit code still tells.
     let _ = writeln!(io::stderr(), "glug: {}", message.replace('\n', " "));
-    ExitCode::from(code)
+    code
 }
 
 /// The gist of a usage error: its first paragraph in one line.

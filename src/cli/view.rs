@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::args::{RenderArguments, ShownArguments, ViewArguments};
 use super::outputs::prepare_folder;
 use super::progress::Progress;
-use super::{FRAMES, Failure, print, seam, thread_count};
-use crate::export::{AtomicFile, Picture, Video};
+use super::{FRAMES, Failure, conclude, print, seam, thread_count};
+use crate::export::{AtomicFile, Picture, Video, exit_cleanly};
 use crate::scene::{AnyScene, Overrides};
 use crate::sim::{Model, SolverKind};
 use crate::viewer::{self, Desk, Opening, Shoot, ShootError, Studio, ViewError};
@@ -82,7 +82,13 @@ pub fn view(arguments: &ViewArguments) -> Result<(), Failure> {
     // Bad input is said on the command line, before a window opens.
     let (scene, overrides, _, models) = shown(&arguments.shown)?;
     let opening = Opening { scene, overrides, models, threads: arguments.threads };
-    Ok(viewer::view(&opening, arguments.measure)?)
+    Ok(viewer::view(&opening, arguments.measure, leave)?)
+}
+
+/// Ends the process from within the window.
+fn leave(done: Result<(), ViewError>) -> ! {
+    let code = conclude(done.map_err(Failure::from));
+    exit_cleanly(code.into(), || ())
 }
 
 /// Where pictures go.

@@ -15,6 +15,9 @@ pub(super) fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
 
 /// Ends the process at once, whatever its threads are doing: removes unfinished files, calls `last`, and exits with
 /// a code. Everything that bears its name is whole.
+///
+/// Exit handlers do not run: those of graphics drivers free what their own threads still draw and compile with. What is to
+/// be read on standard output must have been flushed.
 pub fn exit_cleanly(code: i32, last: impl FnOnce()) -> ! {
     let unfinished = unfinished();
     for partial in unfinished.iter() {
@@ -22,6 +25,12 @@ pub fn exit_cleanly(code: i32, last: impl FnOnce()) -> ! {
         let _ = fs::remove_file(partial);
     }
     last();
+    #[cfg(unix)]
+    // SAFETY: it ends the process, and nothing else happens.
+    unsafe {
+        libc::_exit(code)
+    }
+    #[cfg(not(unix))]
     std::process::exit(code)
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bevy::prelude::*;
-use bevy::window::{PresentMode, WindowResolution};
+use bevy::window::{PresentMode, WindowCloseRequested, WindowResolution};
 use bevy::winit::{UpdateMode, WinitSettings};
 
 use super::app::{ViewerPlugin, ViewerSystems};
@@ -29,11 +29,23 @@ pub enum ViewError {
     Interrupted,
 }
 
-/// How Bevy reports an end that was asked for from the terminal.
-const INTERRUPTED: u8 = 130;
+/// What ends the process.
+#[derive(Resource)]
+struct Leave(fn(Result<(), ViewError>) -> !);
 
-/// Opens the window; returns when it is closed.
-pub fn view(opening: &Opening, measure_seconds: Option<f64>) -> Result<(), ViewError> {
+/// Opens the window. When it is closed, or on Ctrl-C in the terminal, `leave` ends the process.
+///
+/// Nothing is taken down before that, and no exit handler runs. A driver that draws on the processor compiles shaders on a
+/// thread of its own, even after the last frame was handed over; LLVM's exit handlers would free what that thread is
+/// reading, and the window end in a crash.
+pub fn view(
+    opening: &Opening,
+    measure_seconds: Option<f64>,
+    leave: fn(Result<(), ViewError>) -> !,
+) -> Result<(), ViewError> {
+    // At once, even when the window hangs or is yet to open. Where Ctrl-C is ignored, as in the background of a shell, it
+    // stays so.
+    let _ = ctrlc::try_set_handler(move || leave(Err(ViewError::Interrupted)));
     find_display()?;
     find_adapter()?;
     give_memory_back();
@@ -47,7 +59,11 @@ pub fn view(opening: &Opening, measure_seconds: Option<f64>) -> Result<(), ViewE
         present_mode: PresentMode::AutoVsync,
         ..default()
     };
-    app.add_plugins(plugins().set(WindowPlugin { primary_window: Some(window), ..default() }));
+    app.add_plugins(
+        plugins()
+            .set(WindowPlugin { primary_window: Some(window), ..default() })
+            .disable::<bevy::app::TerminalCtrlCHandlerPlugin>(),
+    );
     app.insert_resource(ClearColor(Color::BLACK))
         .insert_resource(WinitSettings {
             // As often as a screen shows, even when the driver does not wait for it.
@@ -57,15 +73,36 @@ pub fn view(opening: &Opening, measure_seconds: Option<f64>) -> Result<(), ViewE
         .add_plugins(ViewerPlugin)
         .insert_resource(session)
         .insert_resource(panes)
-        .insert_resource(Desk::default());
+        .insert_resource(Desk::default())
+        .insert_resource(Leave(leave))
+        .add_systems(First, leave_when_closed)
+        .add_systems(Last, leave_when_done);
     if let Some(seconds) = measure_seconds {
         app.insert_resource(Measurement::new(seconds))
             .add_systems(Update, measure.after(ViewerSystems::Draw));
     }
-    match app.run() {
+    ended(&app.run())
+}
+
+/// How the window ended.
+fn ended(exit: &AppExit) -> Result<(), ViewError> {
+    match exit {
         AppExit::Success => Ok(()),
-        AppExit::Error(code) if code.get() == INTERRUPTED => Err(ViewError::Interrupted),
         AppExit::Error(_) => Err(ViewError::Window),
+    }
+}
+
+/// The window's cross was clicked. There is one window: the rest need not hear of it.
+fn leave_when_closed(mut closed: MessageReader<WindowCloseRequested>, leave: Res<Leave>) {
+    if closed.read().next().is_some() {
+        (leave.0)(Ok(()));
+    }
+}
+
+/// The end of a measurement, or a renderer that gave up.
+fn leave_when_done(mut exits: MessageReader<AppExit>, leave: Res<Leave>) {
+    if let Some(exit) = exits.read().next() {
+        (leave.0)(ended(exit));
     }
 }
 
