@@ -2,28 +2,31 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Failure;
 use super::args::{ExportKind, RunArguments};
-use crate::export::{
-    AtomicFile, StatsWriter, View, draw, probe_folder, write_obj, write_particles, write_ply,
-};
+use crate::export::{AtomicFile, StatsWriter, draw, probe_folder, write_obj, write_particles, write_ply};
 use crate::geometry::extract_surface;
 use crate::runner::{AnyGrid, Frame, GridSolver, Outcome};
+use crate::scene::AnyScene;
+use crate::snapshot::{Scenery, Snapshot, Wanted, show_grid, solid_field};
 
 /// Where a run writes, and what.
 #[derive(Debug)]
 pub struct Outputs {
     folder: Option<PathBuf>,
     kinds: Vec<ExportKind>,
+    /// What stands still in pictures, if there are any.
+    scenery: Option<Arc<Scenery>>,
     stats: Option<(PathBuf, StatsWriter)>,
     written: usize,
 }
 
 impl Outputs {
     /// Makes sure that everything can be written, and starts the statistics.
-    pub fn prepare(arguments: &RunArguments) -> Result<Self, Failure> {
+    pub fn prepare(arguments: &RunArguments, scene: &AnyScene) -> Result<Self, Failure> {
         let mut kinds = arguments.export.clone();
         if arguments.out.is_some() && kinds.is_empty() {
             kinds.push(ExportKind::Ply);
@@ -49,7 +52,8 @@ impl Outputs {
             }
             None => None,
         };
-        Ok(Outputs { folder: arguments.out.clone(), kinds, stats, written: 0 })
+        let scenery = kinds.contains(&ExportKind::Png).then(|| Arc::new(Scenery::of(scene)));
+        Ok(Outputs { folder: arguments.out.clone(), kinds, scenery, stats, written: 0 })
     }
 
     /// Writes what belongs to a frame; stops between two files, or inside a picture, when the stop flag is up.
@@ -71,11 +75,12 @@ impl Outputs {
         grid: &GridSolver<D>,
     ) -> io::Result<Outcome> {
         let Some(folder) = &self.folder else { return Ok(Outcome::Finished) };
-        let GridSolver { setup, simulation, .. } = grid;
+        let simulation = &grid.simulation;
         let (blocks, surface) = (simulation.blocks(), simulation.surface());
         let particles = [simulation.particle_positions(), simulation.particle_velocities()];
-        let wants_mesh = self.kinds.iter().any(|kind| *kind != ExportKind::Particles);
+        let wants_mesh = self.kinds.iter().any(|kind| matches!(kind, ExportKind::Ply | ExportKind::Obj));
         let mesh = wants_mesh.then(|| extract_surface(blocks, surface));
+        let snapshot = self.scenery.as_ref().map(|scenery| snapshot(scenery, frame, grid));
         for kind in &self.kinds {
             if frame.stop.load(Ordering::Relaxed) {
                 return Ok(Outcome::Stopped);
@@ -83,16 +88,13 @@ impl Outputs {
             let path = folder.join(file_name(*kind, frame.report.frame));
             let write = || {
                 let mut file = AtomicFile::create(&path)?;
-                match (kind, &mesh) {
-                    (ExportKind::Ply, Some(mesh)) => write_ply(mesh, &mut file)?,
-                    (ExportKind::Obj, Some(mesh)) => write_obj(mesh, &mut file)?,
-                    (ExportKind::Png, Some(mesh)) => {
-                        let view = View { setup, blocks, surface, mesh, particles, time: frame.report.time };
-                        match draw(&view, frame.stop) {
-                            Some(picture) => picture.write_png(&mut file)?,
-                            None => return Ok(Outcome::Stopped),
-                        }
-                    }
+                match (kind, &mesh, &snapshot) {
+                    (ExportKind::Ply, Some(mesh), _) => write_ply(mesh, &mut file)?,
+                    (ExportKind::Obj, Some(mesh), _) => write_obj(mesh, &mut file)?,
+                    (ExportKind::Png, _, Some(snapshot)) => match draw(snapshot, frame.stop) {
+                        Some(picture) => picture.write_png(&mut file)?,
+                        None => return Ok(Outcome::Stopped),
+                    },
                     _ => write_particles(particles[0], particles[1], blocks.grid().dx, &mut file)?,
                 }
                 file.flush()?;
@@ -114,6 +116,15 @@ impl Outputs {
         let parts: Vec<_> = files.into_iter().chain(stats).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
+}
+
+/// What a picture of a frame is drawn from: what the window would show.
+fn snapshot<const D: usize>(scenery: &Arc<Scenery>, frame: &Frame<'_>, grid: &GridSolver<D>) -> Snapshot {
+    let (report, params) = (frame.report.clone(), frame.solver.params().clone());
+    let mut snapshot = Snapshot::new(Arc::clone(scenery), 0, report, params);
+    snapshot.solids = Arc::new(solid_field(&grid.setup, frame.report.time));
+    show_grid(&grid.simulation, &grid.setup, Wanted::default(), &mut snapshot);
+    snapshot
 }
 
 /// Makes sure that a folder can be written to.

@@ -34,7 +34,7 @@ pub fn run(arguments: &RunArguments, stop: &Arc<AtomicBool>) -> Result<(), Failu
     let scene = seam::load(&arguments.scene)?;
     let frames = arguments.frames.unwrap_or(scene.frames());
     let fps = arguments.fps.unwrap_or(scene.fps());
-    let outputs = Outputs::prepare(arguments)?;
+    let outputs = Outputs::prepare(arguments, &scene)?;
     let progress = Progress::new(scene.name(), frames, arguments.quiet);
     let mut watcher = Watcher { outputs, progress, summary: Summary::start() };
 

@@ -12,7 +12,7 @@ mod system;
 mod video;
 
 pub use atomic::{AtomicFile, exit_cleanly, probe_folder};
-pub use image::{Picture, View, draw};
+pub use image::{Picture, draw};
 pub use mesh::{write_obj, write_ply};
 pub use particles::write_particles;
 pub use stats::StatsWriter;

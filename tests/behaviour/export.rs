@@ -2,16 +2,18 @@
 
 use std::fs;
 use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use glug::export::{
-    AtomicFile, Picture, StatsWriter, SystemMeta, View, draw, probe_folder, write_obj, write_particles,
-    write_ply, write_system,
+    AtomicFile, Picture, StatsWriter, SystemMeta, draw, probe_folder, write_obj, write_particles, write_ply,
+    write_system,
 };
 use glug::geometry::{SurfaceMesh, extract_surface};
 use glug::grid::Grid;
 use glug::runner::{LinearSystem, RowKind};
-use glug::sim::{FrameReport, Params, Setup};
+use glug::sim::{FrameReport, Params};
+use glug::snapshot::{Scenery, Snapshot, SolidField, Triangles, half_from_f32};
 
 use crate::surface::field_of;
 
@@ -184,26 +186,39 @@ fn linear_systems_are_matrix_market() {
     }
 }
 
-fn picture_shows_liquid<const D: usize>() {
-    let size = [1.0; D];
-    let setup = Setup {
-        size,
-        grid: Grid::covering(size, 16),
-        open: [[false; 2]; D],
-        liquids: Vec::new(),
-        sources: Vec::new(),
-        drains: Vec::new(),
-        air_sources: Vec::new(),
-        solids: Vec::new(),
-        params: Params::default(),
+/// A tank of 16 cells a side, filled up to a level in cells: what any solver might show.
+fn filled<const D: usize>(level: f64) -> Snapshot {
+    const CELLS: usize = 16;
+    let dx = 1.0 / CELLS as f32;
+    let per_axis = |value: f32| std::array::from_fn(|axis| if axis < D { value } else { 0.0 });
+    let cells = std::array::from_fn(|axis| if axis < D { CELLS } else { 1 });
+    let scenery = Scenery {
+        dimension: D,
+        size: per_axis(1.0),
+        cells,
+        dx,
+        open: [[false; 2]; 3],
+        speed: 1.0,
+        ..Scenery::default()
     };
+    let mut snapshot = Snapshot::new(Arc::new(scenery), 1, FrameReport::default(), Params::default());
+    let height = |index: usize| (index / CELLS % CELLS) as f32 + 0.5 - level as f32;
+    snapshot.cells.cells = cells;
+    snapshot.cells.distance = (0..CELLS.pow(D as u32)).map(|index| half_from_f32(height(index))).collect();
+    snapshot.solids = Arc::new(SolidField { corners: [1; 3], distance: vec![half_from_f32(24.0)] });
+    if D == 3 {
+        let grid = Grid::covering([1.0; D], CELLS);
+        let (blocks, surface) = field_of(grid, |x: [f64; D]| (x[1] - level) * f64::from(dx));
+        snapshot.surface = Triangles::from(&extract_surface(&blocks, &surface));
+    }
+    snapshot
+}
+
+fn picture_shows_liquid<const D: usize>() {
     let draw_level = |level: f64| {
-        let (blocks, surface) = field_of(setup.grid, |x: [f64; D]| (x[1] - level) / 16.0);
-        let mesh = extract_surface(&blocks, &surface);
-        let (setup, blocks, surface, mesh) = (&setup, &blocks, &surface, &mesh);
-        let view = View { setup, blocks, surface, mesh, particles: [&[], &[]], time: 0.0 };
-        assert!(draw(&view, &AtomicBool::new(true)).is_none(), "{D}D: a raised flag stops it");
-        draw(&view, &AtomicBool::new(false)).expect("nobody stops it")
+        let snapshot = filled::<D>(level);
+        assert!(draw(&snapshot, &AtomicBool::new(true)).is_none(), "{D}D: a raised flag stops it");
+        draw(&snapshot, &AtomicBool::new(false)).expect("nobody stops it")
     };
     let blue = |picture: &Picture| {
         let bluish = |pixel: &&[u8]| i32::from(pixel[2]) - i32::from(pixel[0]) > 40;

@@ -4,16 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
+use super::Picture;
 use super::vector::{V3, encode, mix, scale, smooth_step};
-use super::{Picture, View};
-use crate::math::{Real, Vector};
+use crate::snapshot::{Snapshot, f32_from_half};
 
 /// Pixels along the longer side of the domain.
-const LONG_SIDE: Real = 1200.0;
+const LONG_SIDE: f32 = 1200.0;
 /// Pixels around the domain.
 const FRAME: usize = 24;
-/// Pixels along a side of the squares in which solids are looked for.
-const TILE: usize = 16;
 /// Pixels between the threads' starting points.
 const THREADS: usize = 22;
 /// Steps of a thread each way, and pixels per step at the reference speed.
@@ -27,16 +25,16 @@ const FAST: V3 = [0.50, 0.86, 0.97];
 const CREST: V3 = [0.80, 0.95, 1.0];
 const SOLID: V3 = [0.34, 0.31, 0.29];
 
-/// Values at the centres of all cells, x fastest.
-struct Cells<T> {
+/// Values on a lattice over the domain, x fastest.
+struct Lattice<T> {
     shape: [usize; 2],
     values: Vec<T>,
 }
 
-impl<T: Copy> Cells<T> {
-    /// The four values around a place in cells, with their shares; beyond the outermost centres they stay the same.
+impl<T: Copy> Lattice<T> {
+    /// The four values around a place, counted in steps from the first one, with their shares; beyond the outermost they
+    /// stay the same.
     fn around(&self, x: f32, y: f32) -> [(T, f32); 4] {
-        let [x, y] = [x - 0.5, y - 0.5];
         let (x0, y0) = (x.floor(), y.floor());
         let at = |value: f32, end: usize| (value.max(0.0) as usize).min(end - 1);
         std::array::from_fn(|corner| {
@@ -48,25 +46,30 @@ impl<T: Copy> Cells<T> {
     }
 }
 
-struct Sheet<'a, const D: usize> {
-    view: &'a View<'a, D>,
-    /// Metres per pixel.
-    pixel: Real,
+impl Lattice<f32> {
+    /// The value at a place, counted in steps from the first one.
+    fn at(&self, x: f32, y: f32) -> f32 {
+        self.around(x, y).iter().map(|(value, share)| value * share).sum()
+    }
+}
+
+struct Sheet<'a> {
+    snapshot: &'a Snapshot,
     /// Pixels of the domain.
     inner: [usize; 2],
     /// Cells per pixel.
     cells: f32,
-    /// The liquid's signed distance, pixels.
-    distance: Cells<f32>,
-    /// Velocity as a share of the reference speed, times the third entry.
-    flow: Cells<[f32; 3]>,
-    /// Each tile: whether all of it is solid (true) or clear (false), when that is sure.
-    tiles: Vec<Option<bool>>,
+    /// The liquid's signed distance at cell centres, pixels.
+    distance: Lattice<f32>,
+    /// Velocity at cell centres as a share of the reference speed, times the third entry.
+    flow: Lattice<[f32; 3]>,
+    /// The solids' signed distance, pixels, from corner to corner of the domain.
+    solids: Lattice<f32>,
 }
 
 /// Draws the domain; nothing once the stop flag is up.
-pub(super) fn draw<const D: usize>(view: &View<'_, D>, stop: &AtomicBool) -> Option<Picture> {
-    let sheet = Sheet::new(view);
+pub(super) fn draw(snapshot: &Snapshot, stop: &AtomicBool) -> Option<Picture> {
+    let sheet = Sheet::new(snapshot);
     let (width, height) = (sheet.inner[0] + 2 * FRAME, sheet.inner[1] + 2 * FRAME);
     let threads = sheet.threads();
     let mut rgb = vec![0; width * height * 3];
@@ -84,41 +87,28 @@ pub(super) fn draw<const D: usize>(view: &View<'_, D>, stop: &AtomicBool) -> Opt
     (!stop.load(Ordering::Relaxed)).then_some(Picture { width, height, rgb })
 }
 
-impl<'a, const D: usize> Sheet<'a, D> {
-    fn new(view: &'a View<'a, D>) -> Self {
-        let setup = view.setup;
-        let pixel = setup.size[0].max(setup.size[1]) / LONG_SIDE;
-        let inner = [0, 1].map(|axis| (setup.size[axis] / pixel).round().max(1.0) as usize);
-        let grid = view.blocks.grid();
-        let shape = [grid.cells[0], grid.cells[1]];
-        let limit = 3.0 * grid.dx as f32;
-        let distance = (0..shape[0] * shape[1])
-            .into_par_iter()
-            .map(|index| {
-                let place = [index % shape[0], index / shape[0]];
-                let (slot, local) = view.blocks.locate(std::array::from_fn(|axis| place[axis] as i32));
-                // Far from the liquid the field holds no number that could be mixed with others.
-                let value = view.surface.block(slot as usize)[local];
-                (if value < limit { value.max(-limit) } else { limit }) / pixel as f32
-            })
-            .collect();
-        let across = inner[0].div_ceil(TILE);
-        let tiles = (0..across * inner[1].div_ceil(TILE))
-            .into_par_iter()
-            .map(|index| {
-                let middle = [index % across, index / across].map(|i| (i as Real + 0.5) * TILE as Real);
-                let distance = solid_distance(view, middle, pixel) / pixel;
-                (distance.abs() > TILE as Real + 6.0).then_some(distance < 0.0)
-            })
-            .collect();
+impl<'a> Sheet<'a> {
+    fn new(snapshot: &'a Snapshot) -> Self {
+        let (scenery, fields) = (&snapshot.scenery, &snapshot.cells);
+        let pixel = scenery.size[0].max(scenery.size[1]) / LONG_SIDE;
+        let inner = [0, 1].map(|axis| (scenery.size[axis] / pixel).round().max(1.0) as usize);
+        let shape = [fields.cells[0], fields.cells[1]];
+        let cells = pixel / scenery.dx;
+        let in_pixels = |half: &u16| f32_from_half(*half) / cells;
+        let distance = fields.distance.iter().map(in_pixels).collect();
+        let velocity = fields.velocity.as_deref().unwrap_or_default();
+        let flow = velocity.iter().map(|velocity| {
+            let [u, v, _, known] = velocity.map(f32_from_half);
+            [u / scenery.speed, v / scenery.speed, known]
+        });
+        let solids = snapshot.solids.distance.iter().map(in_pixels).collect();
         Sheet {
-            view,
-            pixel,
+            snapshot,
             inner,
-            cells: (pixel / grid.dx) as f32,
-            distance: Cells { shape, values: distance },
-            flow: Cells { shape, values: flow(view, shape) },
-            tiles,
+            cells,
+            distance: Lattice { shape, values: distance },
+            flow: Lattice { shape, values: flow.collect() },
+            solids: Lattice { shape: [0, 1].map(|axis| snapshot.solids.corners[axis]), values: solids },
         }
     }
 
@@ -127,7 +117,7 @@ impl<'a, const D: usize> Sheet<'a, D> {
         let out = (-x).max(x - end[0]).max(-y).max(y - end[1]);
         if out > 0.0 {
             // A dark rim where a side is closed, paper beyond and at open sides.
-            let open = self.view.setup.open;
+            let open = self.snapshot.scenery.open;
             let closed = [x, y].into_iter().enumerate().all(|(axis, value)| {
                 let [low, high] = open[axis];
                 !(low && value < 0.0 || high && value > end[axis])
@@ -136,12 +126,7 @@ impl<'a, const D: usize> Sheet<'a, D> {
         }
         let height = y / end[1];
         let air = scale([0.98, 0.985, 0.99], 0.96 + 0.04 * height);
-        let depth = -self
-            .distance
-            .around(x * self.cells, y * self.cells)
-            .map(|(d, share)| d * share)
-            .iter()
-            .sum::<f32>();
+        let depth = -self.distance.at(x * self.cells - 0.5, y * self.cells - 0.5);
         let inside = (0.5 + depth).clamp(0.0, 1.0);
         let mut colour = air;
         if inside > 0.0 {
@@ -155,22 +140,18 @@ impl<'a, const D: usize> Sheet<'a, D> {
             let crest = 1.0 - smooth_step(0.8, 3.2, depth);
             colour = mix(air, mix(body, CREST, 0.6 * crest), inside);
         }
-        let tile = y as usize / TILE * self.inner[0].div_ceil(TILE) + x as usize / TILE;
-        match self.tiles[tile] {
-            Some(true) => SOLID,
-            Some(false) => colour,
-            None => {
-                let place = [x, y].map(Real::from);
-                let solid = (solid_distance(self.view, place, self.pixel) / self.pixel) as f32;
-                let rim = 1.0 - smooth_step(0.5, 3.0, -solid);
-                mix(colour, mix(SOLID, WALL, rim), (0.5 - solid).clamp(0.0, 1.0))
-            }
-        }
+        let corner = |axis: usize, at: f32| at / end[axis] * (self.solids.shape[axis] - 1) as f32;
+        let solid = self.solids.at(corner(0, x), corner(1, y));
+        let rim = 1.0 - smooth_step(0.5, 3.0, -solid);
+        mix(colour, mix(SOLID, WALL, rim), (0.5 - solid).clamp(0.0, 1.0))
     }
 
     /// The velocity at a pixel, as a share of the reference speed.
     fn velocity(&self, x: f32, y: f32) -> Option<[f32; 2]> {
-        let around = self.flow.around(x * self.cells, y * self.cells);
+        if self.flow.values.is_empty() {
+            return None;
+        }
+        let around = self.flow.around(x * self.cells - 0.5, y * self.cells - 0.5);
         let sum = around.iter().fold([0.0; 3], |sum, (value, share)| {
             std::array::from_fn::<f32, 3, _>(|i| sum[i] + value[i] * share)
         });
@@ -223,36 +204,4 @@ impl<'a, const D: usize> Sheet<'a, D> {
         }
         cover
     }
-}
-
-/// The distance to the nearest solid, for a place in pixels.
-fn solid_distance<const D: usize>(view: &View<'_, D>, place: [Real; 2], pixel: Real) -> Real {
-    let x: Vector<D> = Vector::from_fn(|axis, _| place[axis] * pixel);
-    let solids = view.setup.solids.iter().map(|solid| solid.distance(&x, view.time));
-    solids.fold(Real::MAX, Real::min)
-}
-
-/// What the particles in and around each cell say about its velocity.
-fn flow<const D: usize>(view: &View<'_, D>, shape: [usize; 2]) -> Vec<[f32; 3]> {
-    let setup = view.setup;
-    // What falling through the domain or the liquid's first motion would give: the same in every frame.
-    let corner = Vector::<D>::from_fn(|axis, _| setup.size[axis]);
-    let start = setup.liquids.iter().map(|body| body.flow.at(&corner).norm()).fold(0.0, Real::max);
-    let fall = 2.0 * setup.params.gravity.abs() * setup.size[1];
-    let reference = (fall + 0.25 * start * start).sqrt().max(1e-6) as f32;
-    let mut values = vec![[0.0; 3]; shape[0] * shape[1]];
-    let [positions, velocities] = view.particles;
-    for (position, velocity) in positions.iter().zip(velocities) {
-        let [x, y] = [0, 1].map(|axis| position[axis] - 0.5);
-        for (i, j) in [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)] {
-            let (column, row) = (x.floor() + i, y.floor() + j);
-            if column >= 0.0 && row >= 0.0 && column < shape[0] as f32 && row < shape[1] as f32 {
-                let share = (1.0 - (x - column).abs()) * (1.0 - (y - row).abs());
-                let cell = &mut values[row as usize * shape[0] + column as usize];
-                let part = [velocity[0] / reference, velocity[1] / reference, 1.0];
-                *cell = std::array::from_fn(|axis| cell[axis] + share * part[axis]);
-            }
-        }
-    }
-    values
 }

@@ -1,6 +1,6 @@
-//! Pictures of a frame, drawn by the processor: a tank in perspective in 3D, a cut through the liquid in 2D.
+//! Pictures of a snapshot, drawn by the processor: a tank in perspective in 3D, a cut through the liquid in 2D.
 //!
-//! Meant for a quick look, a report or a title page; no window and no graphics card are needed.
+//! Meant for a quick look, a report or a title page; neither a window nor Vulkan is needed, and the solver can be any.
 
 mod flat;
 mod light;
@@ -12,10 +12,7 @@ mod vector;
 use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 
-use crate::geometry::SurfaceMesh;
-use crate::grid::{Blocks, Field};
-use crate::math::Real;
-use crate::sim::Setup;
+use crate::snapshot::Snapshot;
 
 /// Pixels across a picture of a tank.
 const WIDTH: usize = 1280;
@@ -55,23 +52,7 @@ impl Picture {
     }
 }
 
-/// What there is to see.
-pub struct View<'a, const D: usize> {
-    /// Domain and solids.
-    pub setup: &'a Setup<D>,
-    /// Active blocks.
-    pub blocks: &'a Blocks<D>,
-    /// Signed distance to the liquid's surface at cell centres.
-    pub surface: &'a Field<f32>,
-    /// The liquid's surface.
-    pub mesh: &'a SurfaceMesh<D>,
-    /// Positions, in cells, and velocities of the particles; only flat pictures look at them.
-    pub particles: [&'a [[f32; D]]; 2],
-    /// Simulated seconds: where moving solids are.
-    pub time: Real,
-}
-
-/// Draws a frame; nothing once the stop flag is up. Solids with "glass" in their name are seen through in 3D.
-pub fn draw<const D: usize>(view: &View<'_, D>, stop: &AtomicBool) -> Option<Picture> {
-    if D == 2 { flat::draw(view, stop) } else { tank::draw(view, stop) }
+/// Draws a moment; nothing once the stop flag is up.
+pub fn draw(snapshot: &Snapshot, stop: &AtomicBool) -> Option<Picture> {
+    if snapshot.scenery.dimension == 2 { flat::draw(snapshot, stop) } else { tank::draw(snapshot, stop) }
 }

@@ -2,67 +2,54 @@
 
 use std::sync::atomic::AtomicBool;
 
+use super::Picture;
 use super::raster::Triangles;
 use super::stage::{self, Things};
-use super::vector::V3;
-use super::{Picture, View};
-use crate::geometry::{Solid, SurfaceMesh, mesh_distance};
-use crate::grid::Grid;
-use crate::math::Real;
-use crate::sim::Setup;
+use super::vector::{V3, add, along, scale};
+use crate::snapshot::{self, Scenery, Snapshot, SolidPose};
 
-/// Cells along the longest side of the grid that solids are drawn from.
-const SOLID_CELLS: Real = 96.0;
+/// What lies this share of a cell from a wall lies on it.
+const HAIR: f32 = 0.05;
 
 /// Draws the tank; nothing once the stop flag is up.
-pub(super) fn draw<const D: usize>(view: &View<'_, D>, stop: &AtomicBool) -> Option<Picture> {
-    let setup = view.setup;
-    let size: V3 = std::array::from_fn(|axis| setup.size[axis] as f32);
-    let open = std::array::from_fn(|axis| setup.open[axis]);
+pub(super) fn draw(snapshot: &Snapshot, stop: &AtomicBool) -> Option<Picture> {
+    let scenery = &*snapshot.scenery;
     let [glass, solids] = [true, false].map(|clear| {
-        triangles(&solid_surface(setup, view.time, |solid| is_glass(solid) == clear), Some((size, open)))
+        let mut all = Triangles::default();
+        for (solid, pose) in scenery.solids.iter().zip(&snapshot.poses) {
+            if solid.glass == clear && pose.present {
+                add_solid(&mut all, &solid.surface, pose, scenery);
+            }
+        }
+        all
     });
-    let hair = 0.05 * setup.grid.dx as f32;
-    stage::draw(Things { size, open, liquid: triangles(view.mesh, None), solids, glass, hair }, stop)
+    let surface = &snapshot.surface;
+    let liquid = Triangles {
+        positions: surface.positions.clone(),
+        normals: surface.normals.clone(),
+        corners: surface.corners.as_chunks().0.to_vec(),
+    };
+    let (size, open) = (scenery.size, scenery.open);
+    stage::draw(Things { size, open, liquid, solids, glass, hair: HAIR * scenery.dx }, stop)
 }
 
-/// Solids are seen through when their name says so.
-fn is_glass<const D: usize>(solid: &Solid<D>) -> bool {
-    solid.name.to_lowercase().contains("glass")
-}
-
-/// A mesh as triangles; those that lie in closed walls of a tank, given by its size and open sides, are left out.
-fn triangles<const D: usize>(mesh: &SurfaceMesh<D>, tank: Option<(V3, [[bool; 2]; 3])>) -> Triangles {
-    let padded = |values: &Vec<[f32; D]>| values.iter().map(super::super::mesh::padded).collect::<Vec<V3>>();
-    let positions = padded(&mesh.positions);
+/// Adds a solid where it is now, but for what lies in the closed walls of the tank.
+fn add_solid(all: &mut Triangles, rest: &snapshot::Triangles, pose: &SolidPose, scenery: &Scenery) {
+    let [x, y, z] = pose.rotation;
+    let turned = |v: V3| add(along(scale(x, v[0]), v[1], y), scale(z, v[2]));
+    let first = all.positions.len() as u32;
+    all.positions.extend(rest.positions.iter().map(|&place| add(turned(place), pose.translation)));
+    all.normals.extend(rest.normals.iter().map(|&normal| turned(normal)));
+    let positions = &all.positions;
     let in_wall = |corners: &[u32; 3]| {
-        tank.is_some_and(|(size, open)| {
-            (0..3).any(|axis| {
-                let near = |end: f32| {
-                    corners.iter().all(|&c| (positions[c as usize][axis] - end).abs() < 0.02 * size[axis])
-                };
-                (!open[axis][0] && near(0.0)) || (!open[axis][1] && near(size[axis]))
-            })
+        (0..3).any(|axis| {
+            let (length, [low, high]) = (scenery.size[axis], scenery.open[axis]);
+            let near =
+                |end: f32| corners.iter().all(|&c| (positions[c as usize][axis] - end).abs() < 0.02 * length);
+            (!low && near(0.0)) || (!high && near(length))
         })
     };
-    let corners = mesh.elements.iter().map(|element| std::array::from_fn(|i| element[i]));
-    let corners = corners.filter(|corners| !in_wall(corners)).collect();
-    Triangles { normals: padded(&mesh.normals), corners, positions }
-}
-
-/// The surface of some solids at a time, meshed on a grid just fine enough for a picture.
-fn solid_surface<const D: usize>(
-    setup: &Setup<D>,
-    time: Real,
-    wanted: impl Fn(&Solid<D>) -> bool,
-) -> SurfaceMesh<D> {
-    let solids: Vec<_> = setup.solids.iter().filter(|solid| wanted(solid)).collect();
-    if solids.is_empty() {
-        return SurfaceMesh::default();
-    }
-    let longest = setup.size.into_iter().fold(0.0, Real::max);
-    let cells = (SOLID_CELLS * setup.size[0] / longest).ceil().max(8.0) as usize;
-    mesh_distance(Grid::covering(setup.size, cells), |x| {
-        solids.iter().map(|solid| solid.distance(x, time)).fold(Real::MAX, Real::min)
-    })
+    let corners = rest.corners.as_chunks::<3>().0.iter().map(|corners| corners.map(|corner| first + corner));
+    let kept: Vec<_> = corners.filter(|corners| !in_wall(corners)).collect();
+    all.corners.extend(kept);
 }
