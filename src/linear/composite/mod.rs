@@ -12,6 +12,12 @@
 //! coarsest                  dense Cholesky, or more sweeps
 //! ```
 //!
+//! Why levels down to the coarsest, and not those of `linear::hierarchy` from `first_filled` on? Where bodies are filled, both
+//! have the same cells and grounds, 98 of 100 links to rounding and the rest within an eighth (compared in
+//! `tests/behaviour/regions/filled.rs`), so that handing over there is possible. But bodies of another fluid than the cells
+//! around them, systems of two materials, and bodies between parts of the network that nothing else connects are never filled:
+//! their term is carried to the coarsest level, which `network` and `dense` are needed for in any case.
+//!
 //! * `space`: the vectors of conjugate gradients and the product `A p`; `space::fields`: fields of a system in and out.
 //! * `cycle`: the levels and the V-cycle over them, down to the level that `dense` solves exactly.
 //! * `network`: one level: storage, `network::sweeps` the red–black Gauss–Seidel smoother and Jacobi,
