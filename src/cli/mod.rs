@@ -4,6 +4,7 @@
 
 mod args;
 mod bench;
+mod checkpoints;
 #[cfg(feature = "viewer")]
 mod figures;
 mod outputs;

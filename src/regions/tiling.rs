@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Boundary, Label};
 use crate::grid::masks::{self, Bits};
@@ -20,7 +21,7 @@ use super::shape::{Answer, Piece};
 use super::whole;
 
 /// How the deep interior of a fluid is divided into tiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Division {
     /// By a lattice.
     Lattice(TileSize),
@@ -43,7 +44,7 @@ impl Fluid {
 }
 
 /// Where tiles may be in a fluid.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TileRules {
     /// How large.
     pub division: Division,

@@ -7,13 +7,14 @@ mod even;
 mod gas;
 mod params;
 mod report;
+mod save;
 mod setup;
 mod simulation;
 mod state;
 mod step;
 mod survey;
 
-pub use air::Air;
+pub use air::{Air, Duties};
 pub use clock::{FrameTimes, Stage, StageTimes};
 pub use params::{
     Bubbles, Group, Level, Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, Preconditioner,

@@ -2,6 +2,7 @@
 
 mod boundary;
 mod bubbles;
+mod checkpoint;
 mod cli;
 mod export;
 mod geometry;
