@@ -98,27 +98,19 @@ impl<const D: usize> Measure<D> {
             &mut self.chunks,
             |slot, ((cells, alike), still), chunk| {
                 // Air in a settled block is as much as it was.
-                let only = regions.only_region(slot);
-                let is_settled = settled.is_settled(slot);
-                if let Some(region) = only.filter(|&region| is_settled && region == still[0].region) {
+                let only = regions.only_region(slot).filter(|_| settled.is_settled(slot));
+                if let Some(region) = only.filter(|&region| region == still[0].region) {
                     chunk.extent[region as usize].volume += still[0].volume;
                     return;
                 }
-                // The only region is summed up for the block alone: so it counts as much as when it is known already, to
-                // the last bit.
-                let aside = only.map(|region| std::mem::take(&mut chunk.extent[region as usize]));
+                let volume = |chunk: &Chunk| only.map_or(0.0, |region| chunk.extent[region as usize].volume);
+                let before = volume(chunk);
                 let mut near = NearBlock { cells, alike: &mut alike[0] };
                 measure_block(blocks, boundary, surface, regions, slot, &mut near, chunk);
-                still[0] = Still::UNKNOWN;
-                if let Some((region, others)) = only.zip(aside) {
-                    let extent = &mut chunk.extent[region as usize];
-                    // Where liquid is next door, what is near may change all the same.
-                    if is_settled && near.cells.iter().all(|near| near.liquid == SPRAY) {
-                        still[0] = Still { region, volume: extent.volume };
-                    }
-                    extent.volume += others.volume;
-                    extent.deep += others.deep;
-                }
+                // Where liquid is next door, what is near may change all the same.
+                let alone = || near.cells.iter().all(|near| near.liquid == SPRAY);
+                let region = only.filter(|_| alone()).unwrap_or(NO_REGION);
+                still[0] = Still { region, volume: volume(chunk) - before };
             },
         );
         self.extent.clear();

@@ -25,4 +25,4 @@ pub use list::{BubbleIndex, BubbleList};
 pub use measure::{Extent, Measure, air_shares};
 pub use tags::Tags;
 pub use targets::{Rates, Targets};
-pub use track::{Record, Scene, Tracker, TrackerScratch};
+pub use track::{Record, Scene, Tracker};

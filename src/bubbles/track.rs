@@ -4,9 +4,6 @@
 //! one, and thereby how rest volumes pass on (CBAR §7.1). A new region of air to which no particle leads is a void: a
 //! hole that numerical errors tore into the liquid. It has no rest volume and is closed.
 
-use serde::{Deserialize, Serialize};
-
-use crate::archive::{ArchiveError, Reader, Writer};
 use crate::geometry::Label;
 use crate::grid::Blocks;
 use crate::liquid::{CellRanges, Particles};
@@ -14,13 +11,13 @@ use crate::math::{Real, power};
 
 use super::fill::Regions;
 use super::graph::{Graph, Party, Share};
-use super::history::{EventKind, History, SavedHistory};
+use super::history::{EventKind, History};
 use super::measure::Measure;
 use super::near::SPRAY;
-use super::tags::{Ballot, Tags};
+use super::tags::Tags;
 
 /// What is known of a region beyond its cells. Volumes are in cells.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Record {
     /// Stays the same for as long as the region lives.
     pub id: u64,
@@ -70,6 +67,7 @@ pub struct Scene<'a, const D: usize> {
 #[derive(Clone, Debug, Default)]
 pub struct Tracker {
     records: Vec<Record>,
+    before: Vec<Record>,
     tags: Tags,
     /// Rest volume that flies as spray, and the particles it is made of.
     spray: [Real; 2],
@@ -80,14 +78,6 @@ pub struct Tracker {
     history: History,
     /// The last names given, to air and to liquid.
     last_id: [u64; 2],
-}
-
-/// Working memory of a [`Tracker`].
-#[derive(Clone, Debug, Default)]
-pub struct TrackerScratch {
-    /// The regions of the step before.
-    before: Vec<Record>,
-    ballot: Ballot,
     graph: Graph,
     edges: Vec<Edge>,
     old: Vec<Party>,
@@ -135,46 +125,7 @@ const MOST_GROWTH: f64 = 1.05;
 /// Untracked air of more than this many cells along each axis is no numerical void.
 const LARGEST_VOID: usize = 4;
 
-/// The part of a [`Tracker`] that is small.
-#[derive(Serialize, Deserialize)]
-struct Account {
-    records: Vec<Record>,
-    spray: [Real; 2],
-    conserved: bool,
-    forgotten: usize,
-    history: SavedHistory,
-    last_id: [u64; 2],
-}
-
 impl Tracker {
-    /// Writes everything that is known of the regions.
-    pub fn save(&self, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
-        let Tracker { records, tags, spray, conserved, forgotten, history, last_id } = self;
-        let account = Account {
-            records: records.clone(),
-            spray: *spray,
-            conserved: *conserved,
-            forgotten: *forgotten,
-            history: history.to_saved(),
-            last_id: *last_id,
-        };
-        out.value("tracker", &account)?;
-        tags.save(out)
-    }
-
-    /// Reads it; there are at most so many particles.
-    pub fn load<const D: usize>(
-        blocks: &Blocks<D>,
-        particles: usize,
-        from: &mut Reader<'_>,
-    ) -> Result<Self, ArchiveError> {
-        let Account { records, spray, conserved, forgotten, history, last_id } = from.value("tracker")?;
-        let history = History::from_saved(history)
-            .ok_or_else(|| ArchiveError::invalid("tracker", "tells of events that cannot happen"))?;
-        let tags = Tags::load(blocks, particles, records.len(), from)?;
-        Ok(Tracker { records, tags, spray, conserved, forgotten, history, last_id })
-    }
-
     /// All regions, as numbered by the last fill.
     pub fn records(&self) -> &[Record] {
         &self.records
@@ -183,11 +134,6 @@ impl Tracker {
     /// The records, to note their pressures and what is asked of them.
     pub fn records_mut(&mut self) -> &mut [Record] {
         &mut self.records
-    }
-
-    /// Forgets pressures.
-    pub fn forget_pressures(&mut self) {
-        self.records.iter_mut().for_each(|record| record.pressure = 0.0);
     }
 
     /// What happened so far.
@@ -206,27 +152,20 @@ impl Tracker {
     }
 
     /// Says what reseeding did after the last update.
-    pub fn note_reseeded<const D: usize>(
-        &mut self,
-        particles: &Particles<D>,
-        added: usize,
-        removed: usize,
-        work: &mut TrackerScratch,
-    ) {
+    pub fn note_reseeded<const D: usize>(&mut self, particles: &Particles<D>, added: usize, removed: usize) {
         self.tags.note_reseeded(added);
         if removed > 0 {
-            self.forget_removed(particles, work);
+            self.forget_removed(particles);
         }
     }
 
     /// Forgets particles that are dead by now: they do not take volume with them, those that die later do.
-    pub fn forget_removed<const D: usize>(&mut self, particles: &Particles<D>, work: &mut TrackerScratch) {
+    pub fn forget_removed<const D: usize>(&mut self, particles: &Particles<D>) {
         let (records, spray) = (&mut self.records, &mut self.spray);
-        self.forgotten +=
-            self.tags.forget_removed(particles, &mut work.ballot, |liquid| match records.get_mut(liquid) {
-                Some(record) => record.particles -= 1.0,
-                None => spray[1] -= 1.0,
-            });
+        self.forgotten += self.tags.forget_removed(particles, |liquid| match records.get_mut(liquid) {
+            Some(record) => record.particles -= 1.0,
+            None => spray[1] -= 1.0,
+        });
     }
 
     /// Says which cells are without particles from now on, though full of liquid: a block, one of its cells, and how
@@ -244,43 +183,42 @@ impl Tracker {
     }
 
     /// Recognises the regions of this step.
-    pub fn update<const D: usize>(&mut self, scene: &Scene<'_, D>, work: &mut TrackerScratch) {
+    pub fn update<const D: usize>(&mut self, scene: &Scene<'_, D>) {
         // When nobody came or died, shares add up to one whatever the sample; otherwise everyone is counted.
         let complete = scene.origin.len() + self.forgotten == self.tags.known();
-        let near = &scene.measure.near;
-        self.tags.vote(scene.blocks, scene.ranges, scene.origin, near, complete, &mut work.ballot);
+        self.tags.vote(scene.blocks, scene.ranges, scene.origin, &scene.measure.near, complete);
         self.forgotten = 0;
-        std::mem::swap(&mut self.records, &mut work.before);
-        self.gather_edges(scene.regions.len(), work);
+        std::mem::swap(&mut self.records, &mut self.before);
+        self.gather_edges(scene.regions.len());
         self.begin_records(scene);
-        self.share_air(scene, work);
+        self.share_air(scene);
         self.conserved = scene.conserve;
-        self.share_liquid(scene, complete, work);
-        self.find_kin(work);
-        self.name_regions(scene.time, scene.fed, work);
+        self.share_liquid(scene, complete);
+        self.find_kin();
+        self.name_regions(scene.time, scene.fed);
         if scene.conserve {
-            self.balance_closed_basins(scene, work);
+            self.balance_closed_basins(scene);
         }
         self.tags.renew(scene.blocks, scene.ranges, scene.origin.len(), &scene.measure.near);
     }
 
     /// Counts every region's votes, and keeps those that mean something.
-    fn gather_edges(&mut self, regions: usize, work: &mut TrackerScratch) {
-        let olds = work.before.len();
-        work.kin.clear();
-        work.kin.resize(olds + regions, Kin::default());
-        for (from, to, votes) in work.ballot.votes.air.iter() {
-            work.kin[from as usize].votes += votes;
-            work.kin[olds + to as usize].votes += votes;
+    fn gather_edges(&mut self, regions: usize) {
+        let olds = self.before.len();
+        self.kin.clear();
+        self.kin.resize(olds + regions, Kin::default());
+        for (from, to, votes) in self.tags.air.iter() {
+            self.kin[from as usize].votes += votes;
+            self.kin[olds + to as usize].votes += votes;
         }
-        for (region, _, _) in work.ballot.votes.touched.iter() {
-            work.kin[olds + region as usize].touched = true;
+        for (region, _, _) in self.tags.touched.iter() {
+            self.kin[olds + region as usize].touched = true;
         }
-        work.edges.clear();
-        for (from, to, votes) in work.ballot.votes.air.iter() {
-            let fewest = work.kin[from as usize].votes.min(work.kin[olds + to as usize].votes);
+        self.edges.clear();
+        for (from, to, votes) in self.tags.air.iter() {
+            let fewest = self.kin[from as usize].votes.min(self.kin[olds + to as usize].votes);
             if votes as f64 >= LEAST_SHARE * fewest as f64 {
-                work.edges.push(Edge { from, to, votes });
+                self.edges.push(Edge { from, to, votes });
             }
         }
     }
@@ -304,28 +242,28 @@ impl Tracker {
     }
 
     /// Passes rest volumes of air on, and finds the voids.
-    fn share_air<const D: usize>(&mut self, scene: &Scene<'_, D>, work: &mut TrackerScratch) {
+    fn share_air<const D: usize>(&mut self, scene: &Scene<'_, D>) {
         // Liquid takes no part: as "open" parties without edges they neither give nor get.
         let party = |record: &Record| match record.phase {
             Label::Air => Party { rest: record.rest, volume: record.volume, open: record.open },
             _ => Party { open: true, ..Party::default() },
         };
-        work.old.clear();
-        work.old.extend(work.before.iter().map(party));
-        work.new.clear();
-        work.new.extend(self.records.iter().map(party));
-        work.shares.clear();
-        work.shares.resize(self.records.len(), Share::Nothing);
-        let edges = work.edges.iter().map(|edge| (edge.from as usize, edge.to as usize));
-        let shares = &mut work.shares;
-        work.graph.redistribute(&work.old, &work.new, edges, |region, share| shares[region] = share);
-        let olds = work.before.len();
-        let outside = work.before.iter().any(|record| record.open);
+        self.old.clear();
+        self.old.extend(self.before.iter().map(party));
+        self.new.clear();
+        self.new.extend(self.records.iter().map(party));
+        self.shares.clear();
+        self.shares.resize(self.records.len(), Share::Nothing);
+        let edges = self.edges.iter().map(|edge| (edge.from as usize, edge.to as usize));
+        let shares = &mut self.shares;
+        self.graph.redistribute(&self.old, &self.new, edges, |region, share| shares[region] = share);
+        let olds = self.before.len();
+        let outside = self.before.iter().any(|record| record.open);
         let limit = power(LARGEST_VOID, D) as Real;
         for (index, record) in self.records.iter_mut().enumerate().filter(|(_, r)| r.phase == Label::Air) {
-            let kin = work.kin[olds + index];
+            let kin = self.kin[olds + index];
             let from_voids = kin.votes > 0;
-            let share = work.shares[index];
+            let share = self.shares[index];
             record.rest = match share {
                 // A film that tears and closes again within the step lets air in; its particles cannot tell from where.
                 Share::Rest(rest) if kin.touched && outside && record.volume > MOST_GROWTH * rest + 8.0 => {
@@ -357,13 +295,13 @@ impl Tracker {
     }
 
     /// Gives every region its name, and writes down what happened to the air.
-    fn name_regions(&mut self, time: Real, fed: &[(u32, Real)], work: &mut TrackerScratch) {
-        let olds = work.before.len();
+    fn name_regions(&mut self, time: Real, fed: &[(u32, Real)]) {
+        let olds = self.before.len();
         for index in 0..self.records.len() {
-            let parent = work.kin[olds + index].best.map(|parent| parent as usize);
-            let continues = parent.filter(|&parent| work.kin[parent].best == Some(index as u32));
+            let parent = self.kin[olds + index].best.map(|parent| parent as usize);
+            let continues = parent.filter(|&parent| self.kin[parent].best == Some(index as u32));
             if let Some(parent) = continues {
-                let old = work.before[parent];
+                let old = self.before[parent];
                 let record = &mut self.records[index];
                 (record.id, record.since) = (old.id, old.since);
                 (record.pressure, record.asked) = (old.pressure, old.asked);
@@ -377,7 +315,7 @@ impl Tracker {
                 continue;
             }
             let is_fed = fed.iter().any(|&(region, _)| region as usize == index);
-            let kind = match parent.map(|parent| work.before[parent]) {
+            let kind = match parent.map(|parent| self.before[parent]) {
                 Some(parent) if parent.open && !record.open => EventKind::Trapped,
                 Some(parent) => {
                     record.pressure = parent.pressure;
@@ -390,11 +328,11 @@ impl Tracker {
             self.history.record(time, record.id, kind);
         }
         for index in 0..olds {
-            let old = work.before[index];
+            let old = self.before[index];
             if old.phase != Label::Air {
                 continue;
             }
-            let kind = match work.kin[index].best.map(|child| self.records[child as usize]) {
+            let kind = match self.kin[index].best.map(|child| self.records[child as usize]) {
                 Some(child) if child.id == old.id => continue,
                 Some(child) if child.open && !old.open => EventKind::Burst,
                 Some(child) => EventKind::MergedInto(child.id),
@@ -406,11 +344,11 @@ impl Tracker {
     }
 
     /// Finds every region's strongest tie to the other step.
-    fn find_kin(&mut self, work: &mut TrackerScratch) {
-        let olds = work.before.len();
-        let air = work.edges.iter().map(|edge| (edge.from, edge.to, edge.votes));
-        let (before, records, kin) = (&work.before, &self.records, &mut work.kin);
-        for (from, to, votes) in air.chain(work.ballot.votes.liquid.iter()) {
+    fn find_kin(&mut self) {
+        let olds = self.before.len();
+        let air = self.edges.iter().map(|edge| (edge.from, edge.to, edge.votes));
+        let (before, records, kin) = (&self.before, &self.records, &mut self.kin);
+        for (from, to, votes) in air.chain(self.tags.liquid.iter()) {
             let (Some(old), Some(new)) = (before.get(from as usize), records.get(to as usize)) else {
                 continue;
             };
@@ -423,13 +361,13 @@ impl Tracker {
                 }
             }
         }
-        self.find_dry_kin(work);
+        self.find_dry_kin();
     }
 
     /// Air that no particle touched before or now has nobody to speak for it: above a platform, in a sealed box. It
     /// continues what was as open or as large.
-    fn find_dry_kin(&mut self, work: &mut TrackerScratch) {
-        let (olds, kin) = (work.before.len(), &mut work.kin);
+    fn find_dry_kin(&mut self) {
+        let (olds, kin) = (self.before.len(), &mut self.kin);
         for (new, record) in self.records.iter().enumerate().filter(|(_, r)| r.phase == Label::Air && !r.void)
         {
             if kin[olds + new].best.is_some() || kin[olds + new].votes > 0 {
@@ -439,7 +377,7 @@ impl Tracker {
                 let alike = (old.volume - record.volume).abs() <= SAME_SIZE * record.volume;
                 old.phase == Label::Air && !old.void && old.open == record.open && (old.open || alike)
             };
-            let found = work.before.iter().enumerate().position(|(index, old)| {
+            let found = self.before.iter().enumerate().position(|(index, old)| {
                 let silent = kin[index].best.is_none() && kin[index].votes == 0;
                 silent && same(old)
             });
@@ -452,28 +390,23 @@ impl Tracker {
 
     /// Every particle carries its share of its liquid's rest volume to wherever it is now: to another region, into
     /// spray, or out of the scene.
-    fn share_liquid<const D: usize>(
-        &mut self,
-        scene: &Scene<'_, D>,
-        complete: bool,
-        work: &mut TrackerScratch,
-    ) {
-        let first = work.before.is_empty();
+    fn share_liquid<const D: usize>(&mut self, scene: &Scene<'_, D>, complete: bool) {
+        let first = self.before.is_empty();
         let mut spray = [0.0; 2];
         if complete {
             // Nobody died: all votes of a liquid are all its particles, as far as they were asked.
-            work.before.iter_mut().for_each(|record| record.particles = 0.0);
+            self.before.iter_mut().for_each(|record| record.particles = 0.0);
             self.spray[1] = 0.0;
-            for (from, _, votes) in work.ballot.votes.liquid.iter() {
-                match work.before.get_mut(from as usize) {
+            for (from, _, votes) in self.tags.liquid.iter() {
+                match self.before.get_mut(from as usize) {
                     Some(record) => record.particles += votes as Real,
                     None => self.spray[1] += votes as Real,
                 }
             }
         }
-        for (from, to, votes) in work.ballot.votes.liquid.iter() {
-            debug_assert!(from == SPRAY as u32 || (from as usize) < work.before.len());
-            let (rest, particles) = match work.before.get(from as usize) {
+        for (from, to, votes) in self.tags.liquid.iter() {
+            debug_assert!(from == SPRAY as u32 || (from as usize) < self.before.len());
+            let (rest, particles) = match self.before.get(from as usize) {
                 Some(record) => (record.rest, record.particles),
                 None => (self.spray[0], self.spray[1]),
             };
@@ -483,14 +416,14 @@ impl Tracker {
                 None => spray[0] += carried,
             }
         }
-        for (to, _, count) in work.ballot.votes.fresh.iter().filter(|_| !first) {
+        for (to, _, count) in self.tags.fresh.iter().filter(|_| !first) {
             let volume = count as Real / scene.per_cell;
             match self.records.get_mut(to as usize) {
                 Some(record) => record.rest += volume,
                 None => spray[0] += volume,
             }
         }
-        for (region, _, count) in work.ballot.votes.present.iter() {
+        for (region, _, count) in self.tags.present.iter() {
             match self.records.get_mut(region as usize) {
                 Some(record) => record.particles = count as Real,
                 None => spray[1] = count as Real,
@@ -505,11 +438,11 @@ impl Tracker {
 
     /// In a container without an opening, air fills what the liquid leaves: the rest volumes of its bubbles are scaled
     /// to that. So volume that a collapsed bubble took along, or that a moving solid displaced, goes to the others.
-    fn balance_closed_basins<const D: usize>(&mut self, scene: &Scene<'_, D>, work: &mut TrackerScratch) {
-        work.basins.clear();
-        work.basins.resize(self.records.len(), Basin::default());
+    fn balance_closed_basins<const D: usize>(&mut self, scene: &Scene<'_, D>) {
+        self.basins.clear();
+        self.basins.resize(self.records.len(), Basin::default());
         for (record, &basin) in self.records.iter().zip(&scene.measure.basin) {
-            let basin = &mut work.basins[basin as usize];
+            let basin = &mut self.basins[basin as usize];
             basin.open |= record.open;
             basin.whole += record.volume;
             match record.phase {
@@ -518,7 +451,7 @@ impl Tracker {
             }
         }
         for (record, &basin) in self.records.iter_mut().zip(&scene.measure.basin) {
-            let Basin { open, whole, liquid, air } = work.basins[basin as usize];
+            let Basin { open, whole, liquid, air } = self.basins[basin as usize];
             if record.phase == Label::Air && !open && air > 0.0 && liquid > 0.0 && whole > liquid {
                 record.rest *= (whole - liquid) / air;
             }

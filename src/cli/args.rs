@@ -143,40 +143,15 @@ pub struct SceneArguments {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// Built-in name or path of the scene; left out with --resume.
-    #[arg(required_unless_present = "resume")]
-    pub scene: Option<String>,
-    /// Cells along x.
-    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
-    pub cells: Option<usize>,
-    /// How air is treated: free-surface, constraint, two-phase, affine-bubbles or affine-tiles.
-    #[arg(long, value_name = "MODEL")]
-    pub model: Option<String>,
-    /// Change a parameter; may be repeated.
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub set: Vec<String>,
-    /// Threads of the simulation; all cores unless told.
-    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
-    pub threads: Option<usize>,
-    /// Frames to simulate, counted from the start of the scene; the scene's own count unless told.
+    #[command(flatten)]
+    pub scene: SceneArguments,
+    /// Frames to simulate; the scene's own count unless told.
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub frames: Option<usize>,
     /// Frames per simulated second.
     #[arg(long, value_name = "F", value_parser = positive, allow_negative_numbers = true)]
     pub fps: Option<f64>,
-    /// Write a checkpoint into the folder of --out every N frames: checkpoint_0020.glug holds scene and state.
-    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true, requires = "out")]
-    pub checkpoint_every: Option<usize>,
-    /// Keep the newest K checkpoints only.
-    #[arg(long, value_name = "K", value_parser = whole, allow_negative_numbers = true, requires = "checkpoint_every")]
-    pub keep_checkpoints: Option<usize>,
-    /// Go on from a checkpoint, or from the newest one in a folder, instead of starting a scene: gives the same as the
-    /// run that was never interrupted. --frames still counts from the start of the scene; --model and --set change live
-    /// parameters.
-    #[arg(long, value_name = "FILE|DIR")]
-    pub resume: Option<PathBuf>,
-    /// Write statistics here: JSON Lines, one object per frame. With --resume, lines of the file up to the checkpoint
-    /// stay.
+    /// Write statistics here: JSON Lines, one object per frame.
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
     /// Write exported files into this folder.

@@ -4,7 +4,6 @@
 
 mod args;
 mod bench;
-mod checkpoints;
 #[cfg(feature = "viewer")]
 mod figures;
 mod outputs;

@@ -25,8 +25,8 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Makes sure that everything can be written, and starts the statistics; those of frames up to `done` stay.
-    pub fn prepare(arguments: &RunArguments, scene: &AnyScene, done: Option<usize>) -> Result<Self, Failure> {
+    /// Makes sure that everything can be written, and starts the statistics.
+    pub fn prepare(arguments: &RunArguments, scene: &AnyScene) -> Result<Self, Failure> {
         let mut kinds = arguments.export.clone();
         if arguments.out.is_some() && kinds.is_empty() {
             kinds.push(ExportKind::Ply);
@@ -45,11 +45,7 @@ impl Outputs {
         }
         let stats = match &arguments.stats {
             Some(path) => {
-                let writer = match done {
-                    None => StatsWriter::create(path),
-                    Some(done) => StatsWriter::resume(path, done),
-                };
-                let writer = writer.map_err(|error| {
+                let writer = StatsWriter::create(path).map_err(|error| {
                     Failure::Input(format!("cannot write statistics: {error}: {}", path.display()))
                 })?;
                 Some((path.clone(), writer))

@@ -162,17 +162,15 @@ impl<const D: usize> Boundary<D> {
 
     /// Samples new blocks, and those near moving solids anew.
     pub fn update(&mut self, blocks: &Blocks<D>, walls: &Walls<D>, time: Real) {
-        let known = self.near.len();
         self.corner.resize(blocks.slot_count());
         self.open.iter_mut().for_each(|open| open.resize(blocks.slot_count()));
         self.along.iter_mut().for_each(|along| along.resize(blocks.slot_count()));
         self.bits.resize(blocks.slot_count());
         self.near.resize(blocks.slot_count(), Nearness::Clear);
-        // A block is due when it is new here, when a moving solid is near, or when one was.
+        // A block is due when it is new, when a moving solid is near, or when one was.
         let due = &mut self.due;
         due.clear();
-        due.resize(known, false);
-        due.resize(blocks.slot_count(), true);
+        due.resize(blocks.slot_count(), false);
         blocks.fresh().iter().for_each(|&slot| due[slot as usize] = true);
         let moving = walls.any_moving();
         let (near, stale) = (&mut self.near, &mut self.stale);

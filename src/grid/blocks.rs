@@ -1,6 +1,5 @@
 //! The set of active blocks.
 
-use crate::archive::{ArchiveError, Reader, Writer};
 use crate::math::{power, unflatten};
 
 use super::{Grid, SIDE, Slots};
@@ -229,46 +228,6 @@ impl<const D: usize> Blocks<D> {
                 self.around[slot as usize * count + offset] = self.slot_at(neighbour);
             }
         }
-    }
-
-    /// Writes which blocks are active, and in which slots: later blocks get the slots that are free now.
-    pub fn save(&self, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
-        out.array("blocks.coords", &self.coords)?;
-        out.array("blocks.slots", self.slots.as_slice())?;
-        out.array("blocks.free", &self.free)
-    }
-
-    /// Reads active blocks of a grid; none of them is fresh.
-    pub fn load(grid: Grid<D>, from: &mut Reader<'_>) -> Result<Self, ArchiveError> {
-        let mut blocks = Blocks::new(grid);
-        let most = blocks.lookup.len() + 1;
-        let coords = from.array::<[i32; D]>("blocks.coords", most)?;
-        let slots = from.array::<u32>("blocks.slots", most)?;
-        blocks.free = from.array("blocks.free", most)?;
-        let mut is_used = vec![false; coords.len()];
-        for &slot in slots.iter().chain(&blocks.free) {
-            let is_new = is_used.get_mut(slot as usize).is_some_and(|used| !std::mem::replace(used, true));
-            ArchiveError::unless(
-                is_new && slot != VOID,
-                "blocks.slots",
-                "names a slot twice, or one that is not there",
-            )?;
-        }
-        let all_used = coords.len() == slots.len() + blocks.free.len() + 1;
-        ArchiveError::unless(all_used, "blocks.coords", "has slots that are neither active nor free")?;
-        blocks.coords = coords;
-        blocks.around.resize(blocks.coords.len() * power(3, D), VOID);
-        let mut last = None;
-        for slot in slots {
-            let coords = blocks.coords[slot as usize];
-            let index = blocks.table_index(coords).filter(|_| blocks.may_hold(coords));
-            ArchiveError::unless(index.is_some() && index > last, "blocks.slots", "is not in order")?;
-            blocks.lookup[index.unwrap_or_default()] = slot;
-            blocks.slots.push(slot);
-            last = index;
-        }
-        blocks.link_neighbours();
-        Ok(blocks)
     }
 
     /// Bytes held by the tables of this set.

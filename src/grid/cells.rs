@@ -2,7 +2,6 @@
 
 use super::masks::{self, Bits};
 use super::{Blocks, Field, Slots, for_each_block};
-use crate::archive::{ArchiveError, Reader, Writer};
 use crate::math::Side;
 
 /// Some of the cells of the active blocks. It stays valid for as long as the blocks it has cells in stay active.
@@ -149,37 +148,6 @@ impl CellSet {
     fn list<const D: usize>(&mut self, blocks: &Blocks<D>) {
         let bits = &self.bits;
         self.slots.refill(blocks.slots(), |slot| bits[slot] != masks::NONE);
-    }
-
-    /// Writes the set.
-    pub fn save(&self, name: &str, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
-        let bits: Vec<Bits> = self.slots.as_slice().iter().map(|&slot| *self.bits(slot as usize)).collect();
-        out.array(&format!("{name}.slots"), self.slots.as_slice())?;
-        out.array(&format!("{name}.bits"), &bits)
-    }
-
-    /// Reads a set of cells of active blocks.
-    pub fn load<const D: usize>(
-        name: &str,
-        blocks: &Blocks<D>,
-        from: &mut Reader<'_>,
-    ) -> Result<Self, ArchiveError> {
-        let name = format!("{name}.slots");
-        let slots = from.array::<u32>(&name, blocks.slots().len())?;
-        let bits = from.array_of::<Bits>(&name.replace(".slots", ".bits"), slots.len())?;
-        let mut set = CellSet::new();
-        set.bits.resize(blocks.slot_count());
-        for (&slot, bits) in slots.iter().zip(bits) {
-            ArchiveError::unless(
-                (slot as usize) < blocks.slot_count(),
-                &name,
-                "names a slot that is not there",
-            )?;
-            set.bits[slot as usize] = bits;
-        }
-        set.list(blocks);
-        ArchiveError::unless(set.slots.as_slice() == slots, &name, "is not in order")?;
-        Ok(set)
     }
 
     /// Bytes held.

@@ -3,11 +3,6 @@
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-use bytemuck::Pod;
-
-use super::Blocks;
-use crate::archive::{ArchiveError, Reader, Writer};
-
 /// One value per cell of every slot of a [`super::Blocks`], block after block, x fastest inside a block.
 ///
 /// Also used for values on low faces and low corners. Block [`super::VOID`] holds the default value.
@@ -84,37 +79,6 @@ impl<T: Copy + Send + Sync> Field<T> {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.values.capacity() * size_of::<T>()
-    }
-}
-
-impl<T: Pod + Send + Sync> Field<T> {
-    /// Writes the values on active blocks.
-    pub fn save<const D: usize>(
-        &self,
-        name: &str,
-        blocks: &Blocks<D>,
-        out: &mut Writer<'_>,
-    ) -> Result<(), ArchiveError> {
-        let slots = blocks.slots().as_slice();
-        let mut values = Vec::with_capacity(slots.len() * self.block);
-        slots.iter().for_each(|&slot| values.extend_from_slice(self.block(slot as usize)));
-        out.array(name, &values)
-    }
-
-    /// Reads the values on active blocks into a field that is empty so far.
-    pub fn load<const D: usize>(
-        &mut self,
-        name: &str,
-        blocks: &Blocks<D>,
-        from: &mut Reader<'_>,
-    ) -> Result<(), ArchiveError> {
-        let slots = blocks.slots().as_slice();
-        let values = from.array_of(name, slots.len() * self.block)?;
-        self.resize(blocks.slot_count());
-        for (&slot, values) in slots.iter().zip(values.chunks_exact(self.block)) {
-            self.block_mut(slot as usize).copy_from_slice(values);
-        }
-        Ok(())
     }
 }
 

@@ -9,7 +9,6 @@
 //! Velocities are known in the air and a few layers into the liquid; elsewhere they are not numbers, and whoever meets
 //! one of those keeps what it had.
 
-use crate::archive::{ArchiveError, Reader, Writer};
 use crate::grid::{Blocks, Field, Halo, SIDE, block_cells, for_each_block, halo_cells, load_halo};
 use crate::math::{Real, power, unflatten};
 
@@ -107,21 +106,6 @@ impl<const D: usize> Gas<D> {
             });
             extrapolate(blocks, velocity, known, scratch, LAYERS);
         }
-    }
-
-    /// Writes the velocity, if there is such air.
-    pub fn save(&self, blocks: &Blocks<D>, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
-        out.value("gas.present", &self.present)?;
-        let mut fields = self.velocity.iter().enumerate().filter(|_| self.present);
-        fields.try_for_each(|(axis, field)| field.save(&format!("gas.velocity.{axis}"), blocks, out))
-    }
-
-    /// Reads it.
-    pub fn load(blocks: &Blocks<D>, from: &mut Reader<'_>) -> Result<Self, ArchiveError> {
-        let mut gas = Gas { present: from.value("gas.present")?, ..Gas::new() };
-        let mut fields = gas.velocity.iter_mut().enumerate().filter(|_| gas.present);
-        fields.try_for_each(|(axis, field)| field.load(&format!("gas.velocity.{axis}"), blocks, from))?;
-        Ok(gas)
     }
 
     /// Whether there is such air.

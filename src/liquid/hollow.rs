@@ -21,7 +21,6 @@
 
 use rayon::prelude::*;
 
-use crate::archive::{ArchiveError, Reader, Writer};
 use crate::grid::masks::{self, Bits};
 use crate::grid::{
     Blocks, CellSet, DisjointMut, Field, Halo, SIDE, block_cells, for_each_block, halo_cells, load_halo,
@@ -73,35 +72,6 @@ impl Hollow {
             let count = masks::count(bits);
             masks::first(bits).map(|cell| (slot as usize, cell, count))
         })
-    }
-
-    /// Writes the cells, and who was born.
-    pub fn save(&self, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
-        self.cells.save("hollow", out)?;
-        out.array("hollow.born", &self.born)
-    }
-
-    /// Reads them; there are so many particles.
-    pub fn load<const D: usize>(
-        blocks: &Blocks<D>,
-        particles: usize,
-        from: &mut Reader<'_>,
-    ) -> Result<Self, ArchiveError> {
-        let cells = CellSet::load("hollow", blocks, from)?;
-        let born = from.array::<[u32; 3]>("hollow.born", blocks.slots().len())?;
-        // Blocks have stretches of their own, one after the other.
-        let mut last = 0;
-        for &[slot, first, end] in &born {
-            let is_sane = (slot as usize) < blocks.slot_count() && last <= first && first <= end;
-            ArchiveError::unless(is_sane, "hollow.born", "is not in order")?;
-            last = end;
-        }
-        ArchiveError::unless(
-            last as usize <= particles,
-            "hollow.born",
-            "names more particles than there are",
-        )?;
-        Ok(Hollow { cells, born })
     }
 
     /// Bytes held on the grid.

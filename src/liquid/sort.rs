@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use crate::archive::{ArchiveError, Reader, Writer};
 use crate::geometry::{Walls, block_is_solid};
 use crate::grid::{Activation, Blocks, DisjointMut, Field, PAD, SIDE, VOID, block_cells};
 use crate::math::{Real, power, unflatten};
@@ -16,7 +15,7 @@ use crate::math::{Real, power, unflatten};
 use super::Particles;
 use super::lanes::LANES;
 
-/// Where the particles of each block and cell are, after a sort. Those added later are listed behind.
+/// Where the particles of each block and cell are, after a sort.
 #[derive(Clone, Debug)]
 pub struct CellRanges {
     /// First particle of each cell.
@@ -26,47 +25,6 @@ pub struct CellRanges {
 }
 
 impl CellRanges {
-    /// No particles, on grids of that dimension.
-    pub fn new(dimension: usize) -> Self {
-        CellRanges { start: Field::new(block_cells(dimension), 0), block: Vec::new() }
-    }
-
-    /// Writes how many particles each cell has.
-    pub fn save<const D: usize>(&self, blocks: &Blocks<D>, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
-        let slots = blocks.slots().as_slice().iter();
-        let counts: Vec<u32> =
-            slots.flat_map(|&slot| self.cells(slot as usize).map(|range| range.len() as u32)).collect();
-        out.array("particles.per_cell", &counts)
-    }
-
-    /// Reads them; there are so many particles, the sorted ones first.
-    pub fn load<const D: usize>(
-        blocks: &Blocks<D>,
-        particles: usize,
-        from: &mut Reader<'_>,
-    ) -> Result<Self, ArchiveError> {
-        let (mut ranges, slots) = (CellRanges::new(D), blocks.slots().as_slice());
-        let counts = from.array_of::<u32>("particles.per_cell", slots.len() * block_cells(D))?;
-        let sorted: u64 = counts.iter().map(|&count| u64::from(count)).sum();
-        ArchiveError::unless(sorted <= particles as u64, "particles.per_cell", "counts more than there are")?;
-        ranges.start.resize(blocks.slot_count());
-        ranges.block.resize(blocks.slot_count(), [0; 2]);
-        let mut next = 0;
-        for (&slot, counts) in slots.iter().zip(counts.chunks_exact(block_cells(D))) {
-            let first = next;
-            for (start, count) in ranges.start.block_mut(slot as usize).iter_mut().zip(counts) {
-                (*start, next) = (next, next + count);
-            }
-            ranges.block[slot as usize] = [first, next];
-        }
-        Ok(ranges)
-    }
-
-    /// Bytes held.
-    pub fn bytes(&self) -> usize {
-        self.start.bytes() + self.block.capacity() * size_of::<[u32; 2]>()
-    }
-
     /// Particles of a block.
     #[inline]
     pub fn of_block(&self, slot: usize) -> std::ops::Range<usize> {
@@ -91,9 +49,11 @@ impl CellRanges {
     }
 }
 
-/// Scratch memory of the sort.
+/// Scratch memory of the sort, and its result.
 #[derive(Debug)]
 pub struct Sorter<const D: usize> {
+    /// Where each cell's particles are.
+    pub ranges: CellRanges,
     wanted: Activation,
     /// Per cell of a block: which of the block's 3^D surroundings a particle there needs.
     surroundings: Vec<u32>,
@@ -119,10 +79,26 @@ const DEAD: u32 = u32::MAX;
 /// Further than any table of blocks reaches, in cells.
 const FAR: f32 = 1e8;
 
+impl<const D: usize> Clone for Sorter<D> {
+    fn clone(&self) -> Self {
+        Sorter {
+            ranges: self.ranges.clone(),
+            wanted: self.wanted.clone(),
+            surroundings: self.surroundings.clone(),
+            needs: self.needs.iter().map(|need| AtomicU32::new(need.load(Ordering::Relaxed))).collect(),
+            rank: self.rank.clone(),
+            counts: self.counts.clone(),
+            order: self.order.clone(),
+            spare: self.spare.clone(),
+        }
+    }
+}
+
 impl<const D: usize> Sorter<D> {
     /// No memory yet.
     pub fn new() -> Self {
         Sorter {
+            ranges: CellRanges { start: Field::new(block_cells(D), 0), block: Vec::new() },
             wanted: Activation::default(),
             surroundings: (0..block_cells(D)).map(|cell| surroundings(unflatten::<D>(cell, SIDE))).collect(),
             needs: Vec::new(),
@@ -139,22 +115,21 @@ impl<const D: usize> Sorter<D> {
     }
 
     /// Drops dead particles, activates the blocks around the living and those that are `needed` (places in the lookup
-    /// table), and sorts by block and cell: `ranges` then says where each cell's particles are.
+    /// table), and sorts by block and cell.
     pub fn sort(
         &mut self,
         particles: &mut Particles<D>,
-        ranges: &mut CellRanges,
         blocks: &mut Blocks<D>,
         walls: &Walls<D>,
         needed: &[u32],
         time: Real,
     ) {
         self.find_blocks(particles, blocks, walls, needed, time);
-        ranges.start.resize(blocks.slot_count());
-        ranges.block.clear();
-        ranges.block.resize(blocks.slot_count(), [0; 2]);
-        let living = self.order_by_block(blocks, particles.len(), ranges);
-        self.order_by_cell(blocks, particles.len(), ranges);
+        self.ranges.start.resize(blocks.slot_count());
+        self.ranges.block.clear();
+        self.ranges.block.resize(blocks.slot_count(), [0; 2]);
+        let living = self.order_by_block(blocks, particles.len());
+        self.order_by_cell(blocks, particles.len());
         self.rearrange(particles, living);
     }
 
@@ -165,8 +140,13 @@ impl<const D: usize> Sorter<D> {
 
     /// Bytes held on the grid.
     pub fn grid_bytes(&self) -> usize {
-        (self.surroundings.capacity() + self.needs.capacity() + self.rank.capacity() + self.counts.capacity())
-            * 4
+        self.ranges.start.bytes()
+            + self.ranges.block.capacity() * 8
+            + (self.surroundings.capacity()
+                + self.needs.capacity()
+                + self.rank.capacity()
+                + self.counts.capacity())
+                * 4
     }
 
     fn find_blocks(
@@ -215,7 +195,7 @@ impl<const D: usize> Sorter<D> {
     }
 
     /// Writes into `order` the indices of the living particles, block by block. Returns how many live.
-    fn order_by_block(&mut self, blocks: &Blocks<D>, particles: usize, ranges: &mut CellRanges) -> usize {
+    fn order_by_block(&mut self, blocks: &Blocks<D>, particles: usize) -> usize {
         let ranks = blocks.slots().len();
         self.rank.clear();
         self.rank.resize(blocks.table_len(), u32::MAX);
@@ -243,12 +223,12 @@ impl<const D: usize> Sorter<D> {
         });
         let mut next = 0;
         for (rank, &slot) in blocks.slots().as_slice().iter().enumerate() {
-            ranges.block[slot as usize][0] = next;
+            self.ranges.block[slot as usize][0] = next;
             for chunk in 0..CHUNKS {
                 let count = &mut self.counts[chunk * ranks + rank];
                 (*count, next) = (next, next + *count);
             }
-            ranges.block[slot as usize][1] = next;
+            self.ranges.block[slot as usize][1] = next;
         }
         let living = next as usize;
         resize_tight(&mut self.order, living);
@@ -274,13 +254,13 @@ impl<const D: usize> Sorter<D> {
     }
 
     /// Sorts each block's share of `order` by cell, stably.
-    fn order_by_cell(&mut self, blocks: &Blocks<D>, particles: usize, ranges: &mut CellRanges) {
+    fn order_by_cell(&mut self, blocks: &Blocks<D>, particles: usize) {
         // The spare array holds the keys; behind them it has room for the order as it was.
         let spare: &mut [u32] = bytemuck::cast_slice_mut(&mut self.spare);
         let (keys, before) = spare.split_at_mut(particles);
         let (keys, before) = (&*keys, DisjointMut::new(&mut before[..self.order.len()]));
-        let (order, block) = (DisjointMut::new(&mut self.order), &ranges.block);
-        crate::grid::for_each_block(blocks.slots(), ranges.start.parts(), |slot, start| {
+        let (order, block) = (DisjointMut::new(&mut self.order), &self.ranges.block);
+        crate::grid::for_each_block(blocks.slots(), self.ranges.start.parts(), |slot, start| {
             let (order, before) = (&order, &before);
             let [first, end] = block[slot];
             let range = first as usize..end as usize;

@@ -27,5 +27,5 @@ mod walls;
 pub use measure::divergence;
 pub use phases::{find_unknowns, mix_velocities, separate_velocities};
 pub use problem::{FREE, OWN, Problem, Roles};
-pub use project::{Pressure, Projection, Solved, project};
+pub use project::{Projection, Solved, project};
 pub use walls::{face_velocity, leads_into_far_air, stop_at_walls};

@@ -5,10 +5,9 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use crate::archive::{ArchiveError, Reader, Writer};
 use crate::geometry::{Label, Settled};
 use crate::grid::masks::Bits;
-use crate::grid::{Blocks, CHUNKS, Field, Slots, block_cells};
+use crate::grid::{CHUNKS, Field, Slots, block_cells};
 use crate::linear::{Bodies, Materials, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System};
 use crate::liquid::FaceMask;
 use crate::math::Real;
@@ -20,42 +19,7 @@ use super::phases::Filled;
 use super::rows::Shore;
 use super::update::update_velocity;
 
-/// Pressures between two projections.
-#[derive(Clone, Debug)]
-pub struct Pressure {
-    /// Scaled pressure `p·dt/(ρ·dx)`: the last solution, and the next solve's first guess.
-    pub q: Field<f64>,
-    /// The length of the step it belongs to, seconds; zero if it belongs to none.
-    pub(super) dt: Real,
-}
-
-impl Pressure {
-    /// None, on grids of that dimension.
-    pub fn new(dimension: usize) -> Self {
-        Pressure { q: Field::new(block_cells(dimension), 0.0), dt: 0.0 }
-    }
-
-    /// Writes the pressures.
-    pub fn save<const D: usize>(&self, blocks: &Blocks<D>, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
-        out.value("pressure.dt", &self.dt)?;
-        self.q.save("pressure.q", blocks, out)
-    }
-
-    /// Reads them.
-    pub fn load<const D: usize>(blocks: &Blocks<D>, from: &mut Reader<'_>) -> Result<Self, ArchiveError> {
-        let mut pressure = Pressure { dt: from.value("pressure.dt")?, ..Pressure::new(D) };
-        pressure.q.load("pressure.q", blocks, from)?;
-        Ok(pressure)
-    }
-
-    /// Makes the next solve start from zero.
-    pub fn forget(&mut self) {
-        self.q.as_mut_slice().fill(0.0);
-        self.dt = 0.0;
-    }
-}
-
-/// The linear system of the last projection, and the memory to do the next one.
+/// The linear system of the last projection, its solution, and the memory to do the next one.
 #[derive(Clone)]
 pub struct Projection<const D: usize> {
     /// What each cell is made of.
@@ -78,6 +42,9 @@ pub struct Projection<const D: usize> {
     pub(super) kept: Field<Kept<D>>,
     /// Unknowns of blocks in the midst of the liquid, or beside walls alone, if there are tiles in it.
     pub(super) known: Field<Option<Bits>>,
+    /// Scaled pressure `p·dt/(ρ·dx)`: the last solution, and the next solve's first guess.
+    pub q: Field<f64>,
+    last_dt: Real,
     /// Blocks full of unknowns.
     pub(super) filled: Filled,
     /// One node per bubble that keeps its volume, its right-hand side and its scaled pressure.
@@ -91,7 +58,6 @@ pub struct Projection<const D: usize> {
     /// Blocks that hold unknowns outside of tiles.
     pub(super) outside: Slots,
     solver: Solver<D>,
-    assembled: bool,
 }
 
 /// What a projection took.
@@ -133,6 +99,8 @@ impl<const D: usize> Projection<D> {
             rhs: Field::new(cells, 0.0),
             kept: Field::new(1, Kept::Own),
             known: Field::new(1, None),
+            q: Field::new(cells, 0.0),
+            last_dt: 0.0,
             filled: Filled::default(),
             shared: SharedNodes::default(),
             shared_rhs: Vec::new(),
@@ -142,7 +110,6 @@ impl<const D: usize> Projection<D> {
             tiling: None,
             outside: Slots::default(),
             solver: Solver::new(),
-            assembled: false,
         }
     }
 
@@ -159,11 +126,6 @@ impl<const D: usize> Projection<D> {
         }
     }
 
-    /// Whether there is such a system: not before the first projection, and not right after a state was read.
-    pub fn is_assembled(&self) -> bool {
-        self.assembled && !self.live.is_empty()
-    }
-
     /// What moved as a whole in that system.
     pub fn bodies(&self) -> Option<Bodies<'_>> {
         self.tiling.as_ref().map(|tiling| tiling.bodies(WHOLE, &self.known, !self.mixed))
@@ -172,6 +134,11 @@ impl<const D: usize> Projection<D> {
     /// Whether the last projection found a pressure for a cell.
     pub fn has_pressure(&self, slot: usize, local: usize) -> bool {
         self.label.block(slot)[local] == Label::Liquid || self.mixed && self.gas.block(slot)[local]
+    }
+
+    /// Makes the next solve start from zero.
+    pub fn forget_pressure(&mut self) {
+        self.q.as_mut_slice().fill(0.0);
     }
 
     /// Solves the last system again, from zero, `repeats` times after a first time that only warms up. Returns the
@@ -184,8 +151,7 @@ impl<const D: usize> Projection<D> {
     ) -> (SolveInfo, Field<f64>, Vec<f64>) {
         let mut solver = Solver::new();
         let params = SolverParams { warm_start: false, ..*params };
-        let (mut rhs, mut q) = (self.rhs.clone(), Field::new(block_cells(D), 0.0));
-        q.resize(blocks.slot_count());
+        let (mut rhs, mut q) = (self.rhs.clone(), self.q.clone());
         let (mut shared_rhs, mut shared_q) = (self.shared_rhs.clone(), self.shared_q.clone());
         let mut accounts: Vec<SolveInfo> = (0..=repeats)
             .map(|_| {
@@ -226,6 +192,7 @@ impl<const D: usize> Projection<D> {
             + self.ground.bytes()
             + self.ground_area.bytes()
             + self.rhs.bytes()
+            + self.q.bytes()
             + self.gas.bytes()
             + self.solver.bytes()
     }
@@ -244,33 +211,32 @@ pub fn project<const D: usize>(
     valid: &mut [FaceMask; D],
     problem: &Problem<'_, D>,
     params: &SolverParams,
-    pressure: &mut Pressure,
     projection: &mut Projection<D>,
     dt: Real,
     stop: Option<&AtomicBool>,
 ) -> Solved {
     let start = Instant::now();
-    pressure.q.resize(problem.blocks.slot_count());
+    let slots = problem.blocks.slot_count();
+    projection.q.resize(slots);
     let Projection { filled, label, gas, mixed, .. } = projection;
     filled.find(problem.blocks, label, mixed.then_some(gas));
     projection.air_mass = problem.roles.air_mass as f32;
-    rescale_guess(problem, pressure, dt);
-    forget_stale_guesses(problem, projection, &mut pressure.q);
+    rescale_guess(problem, projection, dt);
+    forget_stale_guesses(problem, projection);
     let mut tiling = projection.tiling.take();
     if let Some(tiling) = &mut tiling {
         tiling.fit(problem.blocks, velocity);
     }
     assemble(problem, velocity, tiling.as_deref(), projection);
-    projection.assembled = true;
     let assembled = Instant::now();
-    let info = solve(problem, tiling.as_deref(), params, projection, &mut pressure.q, stop);
-    settle_bubbles(projection, &pressure.q);
+    let info = solve(problem, tiling.as_deref(), params, projection, stop);
+    settle_bubbles(projection);
     let solved = Instant::now();
-    update_velocity(problem, projection, &pressure.q, tiling.as_deref(), velocity, valid);
+    update_velocity(problem, projection, tiling.as_deref(), velocity, valid);
     if let Some(tiling) = &mut tiling {
-        tiling.respond(&pressure.q, problem.impulse);
+        tiling.respond(&projection.q, problem.impulse);
         tiling.write(problem.blocks, velocity);
-        tiling.extend_pressures(problem.blocks, &mut pressure.q);
+        tiling.extend_pressures(problem.blocks, &mut projection.q);
     }
     projection.tiling = tiling;
     let cells: usize = projection
@@ -310,10 +276,10 @@ fn solve<const D: usize>(
     tiling: Option<&Tiling<D>>,
     params: &SolverParams,
     projection: &mut Projection<D>,
-    q: &mut Field<f64>,
     stop: Option<&AtomicBool>,
 ) -> SolveInfo {
-    let Projection { outside, link, ground, ground_area, shared, rhs, shared_rhs, shared_q, .. } = projection;
+    let Projection { outside, link, ground, ground_area, shared, rhs, q, shared_rhs, shared_q, .. } =
+        projection;
     let materials = materials(&projection.gas, projection.air_mass);
     let system =
         System { blocks: problem.blocks, live: outside, link, ground, ground_area, shared, materials };
@@ -331,8 +297,8 @@ fn materials(gas: &Field<bool>, air_mass: f32) -> Option<Materials<'_>> {
 
 /// Solves the bubbles' own rows exactly for the liquid's pressures as they are. No two bubbles share a link, so this is
 /// one division each, and every bubble's net flux is right to rounding whatever the tolerance.
-fn settle_bubbles<const D: usize>(projection: &mut Projection<D>, q: &Field<f64>) {
-    let Projection { shared, shared_rhs, shared_q, .. } = projection;
+fn settle_bubbles<const D: usize>(projection: &mut Projection<D>) {
+    let Projection { shared, shared_rhs, shared_q, q, .. } = projection;
     for (node, (rhs, value)) in shared_rhs.iter().zip(shared_q).enumerate() {
         let (mut sum, mut diagonal) = (*rhs, 0.0);
         for (cell, link, _) in shared.links(node) {
@@ -346,15 +312,11 @@ fn settle_bubbles<const D: usize>(projection: &mut Projection<D>, q: &Field<f64>
 }
 
 /// Weightless air has no pressure: a guess left in a cell that is no longer liquid would be read as one.
-fn forget_stale_guesses<const D: usize>(
-    problem: &Problem<'_, D>,
-    projection: &Projection<D>,
-    q: &mut Field<f64>,
-) {
+fn forget_stale_guesses<const D: usize>(problem: &Problem<'_, D>, projection: &mut Projection<D>) {
     for &slot in problem.blocks.fresh() {
-        q.block_mut(slot as usize).fill(0.0);
+        projection.q.block_mut(slot as usize).fill(0.0);
     }
-    let Projection { label, gas, mixed, filled, .. } = projection;
+    let Projection { label, gas, mixed, filled, q, .. } = projection;
     crate::grid::for_each_block(problem.blocks.slots(), q.parts(), |slot, q| {
         if filled.has(slot) {
             return;
@@ -368,11 +330,11 @@ fn forget_stale_guesses<const D: usize>(
 }
 
 /// The unknown carries the step's length: a guess from a step of another length is scaled to this one.
-fn rescale_guess<const D: usize>(problem: &Problem<'_, D>, pressure: &mut Pressure, dt: Real) {
-    let factor = if pressure.dt > 0.0 { dt / pressure.dt } else { 1.0 };
-    pressure.dt = dt;
+fn rescale_guess<const D: usize>(problem: &Problem<'_, D>, projection: &mut Projection<D>, dt: Real) {
+    let factor = if projection.last_dt > 0.0 { dt / projection.last_dt } else { 1.0 };
+    projection.last_dt = dt;
     if factor != 1.0 {
-        crate::grid::for_each_block(problem.blocks.slots(), pressure.q.parts(), |_, q| {
+        crate::grid::for_each_block(problem.blocks.slots(), projection.q.parts(), |_, q| {
             q.iter_mut().for_each(|q| *q *= factor);
         });
     }

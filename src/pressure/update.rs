@@ -17,7 +17,6 @@ use super::{Problem, Projection};
 pub(super) fn update_velocity<const D: usize>(
     problem: &Problem<'_, D>,
     from: &Projection<D>,
-    q: &Field<f64>,
     tiles: Option<&Tiling<D>>,
     velocity: &mut [Field<f32>; D],
     valid: &mut [FaceMask; D],
@@ -40,9 +39,9 @@ pub(super) fn update_velocity<const D: usize>(
         match midst(problem, &from.filled, &from.label, &from.gas, slot) {
             Midst::One(part) => {
                 valid.iter_mut().for_each(|bits| bits.fill(0xff));
-                update_interior(problem, q, part, slot, faces);
+                update_interior(problem, from, part, slot, faces);
             }
-            Midst::Mixed(parts) => update_block(problem, from, q, &parts, slot, faces, valid),
+            Midst::Mixed(parts) => update_block(problem, from, &parts, slot, faces, valid),
         }
     });
 }
@@ -57,7 +56,6 @@ fn mass_of(has_gas: bool, share: f32, mass: f32) -> f64 {
 fn update_block<const D: usize>(
     problem: &Problem<'_, D>,
     from: &Projection<D>,
-    pressure: &Field<f64>,
     parts: &[Part; MOST],
     slot: usize,
     faces: [&mut [f32]; D],
@@ -70,7 +68,7 @@ fn update_block<const D: usize>(
         load_halo(blocks, problem.surface, slot, HALO, &mut distance);
     }
     let mut q = [0f64; MOST];
-    load_halo(blocks, pressure, slot, HALO, &mut q);
+    load_halo(blocks, &from.q, slot, HALO, &mut q);
     let mut region = [0u32; MOST];
     if has_surface && !roles.all_free() {
         load_halo(blocks, roles.region, slot, HALO, &mut region);
@@ -113,7 +111,7 @@ fn update_block<const D: usize>(
 /// The common case: one phase all around and no wall.
 fn update_interior<const D: usize>(
     problem: &Problem<'_, D>,
-    pressure: &Field<f64>,
+    from: &Projection<D>,
     part: Part,
     slot: usize,
     faces: [&mut [f32]; D],
@@ -121,7 +119,7 @@ fn update_interior<const D: usize>(
     let lightness = 1.0 / mass_of(problem.roles.has_gas(), 1.0, Masses::new(&problem.roles).within(part));
     for (axis, faces) in faces.into_iter().enumerate() {
         let below = problem.blocks.beside(slot, axis, Side::Low) as usize;
-        let q = [pressure.block(below), pressure.block(slot)];
+        let q = [from.q.block(below), from.q.block(slot)];
         subtract_gradient(faces, q, axis, problem.impulse[axis], lightness);
     }
 }

@@ -3,13 +3,11 @@
 //! Boxes are aligned with the blocks of the grid and with powers of two. Every box keeps the cells at its lower faces
 //! ordinary: so no two tiles touch, not even at an edge or a corner and not across sizes either.
 
-use serde::{Deserialize, Serialize};
-
 use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, SIDE};
 
 /// How large tiles are, in cells along each axis, one layer of ordinary cells included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileSize {
     /// Next to the bands.
     pub least: usize,

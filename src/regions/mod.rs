@@ -8,14 +8,12 @@
 //! * `contacts`: which tiles the cells of a block lie beside.
 //! * `motion`: from face velocities to affine fields and back.
 //! * `interior`: where tiles leave nothing to interpolate.
-//! * [`TileMemory`]: what the next step has to know of them.
 
 mod bands;
 mod boxes;
 mod carve;
 mod contacts;
 mod interior;
-mod memory;
 mod motion;
 mod shape;
 mod tiling;
@@ -23,6 +21,5 @@ mod whole;
 
 pub use bands::CellRole;
 pub use boxes::TileSize;
-pub use memory::TileMemory;
 pub use motion::Beside;
 pub use tiling::{Division, Fluid, Ground, Tile, TileRules, Tiling};

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Boundary, Label};
 use crate::grid::masks::{self, Bits};
@@ -21,7 +20,7 @@ use super::shape::{Answer, Piece};
 use super::whole;
 
 /// How the deep interior of a fluid is divided into tiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
     /// By a lattice.
     Lattice(TileSize),
@@ -44,7 +43,7 @@ impl Fluid {
 }
 
 /// Where tiles may be in a fluid.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TileRules {
     /// How large.
     pub division: Division,

@@ -4,7 +4,6 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::archive::{ArchiveError, Writer};
 use crate::grid::{Blocks, Field, SIDE, block_cells};
 use crate::linear::{SolveInfo, assemble, assemble_with_bodies};
 use crate::math::unflatten;
@@ -50,7 +49,7 @@ impl<const D: usize> GridSolver<D> {
         let simulation = &self.simulation;
         const REPEATS: usize = 5;
         let projection = simulation.projection();
-        if !projection.is_assembled() {
+        if projection.live.is_empty() {
             return None;
         }
         let (info, solution, shared) = simulation.solve_again(simulation.params.preconditioner, REPEATS);
@@ -84,7 +83,7 @@ impl<const D: usize> GridSolver<D> {
     /// Solves the last projection's system once more, from zero, with the given preconditioner; `None` before the
     /// first projection.
     pub fn solve_again(&self, preconditioner: Preconditioner) -> Option<SolveReport> {
-        if !self.simulation.projection().is_assembled() {
+        if self.simulation.projection().live.is_empty() {
             return None;
         }
         // The references take long enough to be timed once.
@@ -134,10 +133,6 @@ impl<const D: usize> Solver for GridSolver<D> {
     fn branch(&self) -> Box<dyn Solver> {
         let GridSolver { setup, simulation, solids } = self;
         Box::new(GridSolver { setup: setup.clone(), simulation: simulation.branch(), solids: solids.clone() })
-    }
-
-    fn save(&self, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
-        self.simulation.save_to(out)
     }
 
     fn grid(&self) -> Option<AnyGrid<'_>> {

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::archive::{ArchiveError, Writer};
 use crate::scene::{AnyScene, SceneError};
 use crate::sim::{FrameReport, Params, SimError, SolverKind};
 use crate::snapshot::{Snapshot, Wanted};
@@ -15,9 +14,6 @@ pub enum SolverError {
     /// There is no such scene, or it cannot be read.
     #[error(transparent)]
     Scene(#[from] SceneError),
-    /// A checkpoint cannot be gone on from, or not in the way that was asked for.
-    #[error("{0}")]
-    Refused(String),
     /// The simulation gave up.
     #[error(transparent)]
     Simulation(#[from] SimError),
@@ -63,11 +59,6 @@ pub trait Solver: Send + Sync {
 
     /// A copy at this moment, to go its own way.
     fn branch(&self) -> Box<dyn Solver>;
-
-    /// Writes all that is needed to go on from here later. A method that cannot do that refuses.
-    fn save(&self, _out: &mut Writer<'_>) -> Result<(), ArchiveError> {
-        Err(ArchiveError::invalid("solver", "cannot be saved"))
-    }
 
     /// What a solver on the grid can do besides: linear systems, surfaces, particles, memory by cell.
     fn grid(&self) -> Option<AnyGrid<'_>> {

@@ -1,42 +1,17 @@
 //! The air in a simulation: its regions, who they are, and what the projection is to do about them.
 
-use serde::{Deserialize, Serialize};
-
-use crate::bubbles::{Measure, Rates, Record, Regions, Scene, Targets, Tracker, TrackerScratch, WallBlocks};
+use crate::bubbles::{Measure, Rates, Regions, Scene, Targets, Tracker, WallBlocks};
 use crate::geometry::{Boundary, Label, Settled, Walls};
 use crate::grid::{Blocks, Field, SIDE, block_cells, masks};
-use crate::liquid::CellRanges;
+use crate::liquid::{CellRanges, Hollow};
 use crate::math::{Real, Vector, unflatten};
-use crate::pressure::{FREE, OWN, Pressure, Projection, Roles};
+use crate::pressure::{FREE, OWN, Projection, Roles};
 use crate::regions::Tiling;
 
 use super::gas::Tally;
 use super::{AirSource, Params};
 
-/// What the projection is told about each region. Lists are by region unless they say otherwise.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Duties {
-    /// Which air keeps its volume.
-    kept: Vec<bool>,
-    /// Density of air over the liquid's; zero where air is weightless.
-    mass: Real,
-    /// The unknown that air shares, or what it has instead.
-    node: Vec<u32>,
-    /// Per shared unknown: its region.
-    region_of_node: Vec<u32>,
-    /// Per shared unknown: how many cells it stands for.
-    weight: Vec<Real>,
-    /// Per shared unknown: a first guess of its scaled pressure.
-    guess: Vec<Real>,
-    /// Net outflow asked for, m/s: of air as a whole, of liquid in every deep cell.
-    asked: Vec<Real>,
-    /// Net outflow as the projection wants it, m/s: of every cell where cells have their own pressure.
-    outflow: Vec<Real>,
-    /// Length of the step that pressures belong to, seconds; zero if there was none.
-    dt: Real,
-}
-
-/// Regions of air and liquid as they follow from a state, and the memory to find them.
+/// Regions of air and liquid with all that is known about them.
 #[derive(Clone, Default)]
 pub struct Air<const D: usize> {
     /// Blocks that walls run through, and what blocks that are not stored are made of.
@@ -45,12 +20,22 @@ pub struct Air<const D: usize> {
     pub regions: Regions<D>,
     /// Their sizes.
     pub measure: Measure<D>,
-    /// Memory of the tracker.
-    pub tracker: TrackerScratch,
+    /// Who they are.
+    pub tracker: Tracker,
     targets: Targets,
     tally: Tally,
+    /// Which air regions keep their volume.
+    kept: Vec<bool>,
+    /// Density over the liquid's; zero where air is weightless.
+    mass: Real,
+    outflow: Vec<Real>,
+    node: Vec<u32>,
+    region_of_node: Vec<u32>,
+    weight: Vec<Real>,
+    guess: Vec<Real>,
     fed: Vec<(u32, Real)>,
     in_tiles: Vec<Real>,
+    last_dt: Real,
 }
 
 /// What the regions are found from.
@@ -93,18 +78,9 @@ impl<const D: usize> Air<D> {
         self.regions.fill(blocks, boundary, walls, label, settled, &self.wall_blocks);
     }
 
-    /// Measures them.
-    pub fn measure(&mut self, around: &Surroundings<'_, D>) {
-        let Surroundings { blocks, boundary, surface, settled, .. } = *around;
-        self.measure.update(blocks, boundary, surface, &self.regions, settled);
-    }
-
-    /// Recognises the regions, once they are measured, and decides which outflow to ask of each.
-    #[allow(clippy::too_many_arguments, reason = "where regions are, who they were, and who changes them")]
+    /// Measures the regions, recognises them, and decides which outflow to ask of each.
     pub fn track(
         &mut self,
-        tracker: &mut Tracker,
-        duties: &mut Duties,
         around: &Surroundings<'_, D>,
         ranges: &CellRanges,
         origin: &[u32],
@@ -112,10 +88,11 @@ impl<const D: usize> Air<D> {
         params: &Params,
         dt: Real,
     ) {
-        let Surroundings { blocks, time, .. } = *around;
+        let Surroundings { blocks, boundary, surface, settled, time, .. } = *around;
+        self.measure.update(blocks, boundary, surface, &self.regions, settled);
         self.find_fed(around, sources, dt);
         let conserve = params.keeps_air();
-        let scene = Scene {
+        self.tracker.update(&Scene {
             blocks,
             ranges,
             origin,
@@ -125,44 +102,43 @@ impl<const D: usize> Air<D> {
             per_cell: crate::math::power(params.seeds_per_axis as usize, D) as Real,
             conserve,
             time,
-        };
-        tracker.update(&scene, &mut self.tracker);
-        duties.mass = if params.model.has_gas() { params.air_density / params.density } else { 0.0 };
-        duties.assign_nodes(tracker.records(), &self.measure, conserve, dt);
-        let kept = &duties.kept;
+        });
+        self.mass = if params.model.has_gas() { params.air_density / params.density } else { 0.0 };
+        self.assign_nodes(conserve, dt);
+        let kept = &self.kept;
         self.targets.update(
-            tracker.records(),
+            self.tracker.records(),
             &self.measure,
             |region| kept[region],
             Rates { air: params.bubble_correction, liquid: params.volume_correction },
             blocks.grid().dx,
             dt,
         );
-        duties.asked.clone_from(&self.targets.outflow);
-        for (record, &outflow) in tracker.records_mut().iter_mut().zip(&duties.asked) {
+        for (record, &outflow) in self.tracker.records_mut().iter_mut().zip(&self.targets.outflow) {
             record.asked = outflow;
         }
-        self.share_outflow(duties, around);
+        self.share_outflow(around);
     }
 
     /// What is asked of air with mass is asked of all its cells alike.
-    fn share_outflow(&mut self, duties: &mut Duties, around: &Surroundings<'_, D>) {
-        let Duties { node, asked, outflow, mass, .. } = duties;
-        outflow.clone_from(asked);
-        if *mass > 0.0 {
+    fn share_outflow(&mut self, around: &Surroundings<'_, D>) {
+        self.outflow.clear();
+        self.outflow.extend_from_slice(&self.targets.outflow);
+        if self.mass > 0.0 {
             self.tally.update(around.blocks, &self.regions, around.label, |_, _| 0.0);
-            for (region, outflow) in outflow.iter_mut().enumerate().filter(|(r, _)| node[*r] == OWN) {
+            for (region, outflow) in self.outflow.iter_mut().enumerate().filter(|(r, _)| self.node[*r] == OWN)
+            {
                 *outflow /= self.tally.sums[region][0].max(1.0);
             }
         }
     }
 
     /// The inside of a tile cannot expand: what is asked of a region is asked of its other cells, the more of each.
-    pub fn ask_outside(&mut self, tracker: &Tracker, duties: &mut Duties, tiling: &Tiling<D>) {
+    pub fn ask_outside(&mut self, tiling: &Tiling<D>) {
         // Few cells are not asked for everything at once.
         const MOST: Real = 20.0;
         self.in_tiles.clear();
-        self.in_tiles.resize(duties.outflow.len(), 0.0);
+        self.in_tiles.resize(self.outflow.len(), 0.0);
         tiling.for_each_piece(|slot, bits| {
             let Some(first) = masks::first(bits) else { return };
             if let Some(cells) = self.in_tiles.get_mut(self.regions.of.block(slot)[first] as usize) {
@@ -170,29 +146,70 @@ impl<const D: usize> Air<D> {
             }
         });
         for (region, inside) in self.in_tiles.iter().enumerate().filter(|(_, cells)| **cells > 0.0) {
-            let asked = match tracker.records()[region].phase {
+            let asked = match self.tracker.records()[region].phase {
                 Label::Liquid => self.measure.extent[region].deep,
                 _ => self.tally.sums[region][0],
             };
-            duties.outflow[region] *= (asked / (asked - inside).max(1.0)).clamp(1.0, MOST);
+            self.outflow[region] *= (asked / (asked - inside).max(1.0)).clamp(1.0, MOST);
+        }
+    }
+
+    /// Says what every air region that touches liquid is to the projection: closed ones keep their volume, by a shared
+    /// unknown if air is weightless.
+    fn assign_nodes(&mut self, conserve: bool, dt: Real) {
+        let records = self.tracker.records();
+        let scale = if self.last_dt > 0.0 { dt / self.last_dt } else { 0.0 };
+        self.last_dt = dt;
+        self.node.clear();
+        self.node.resize(records.len(), FREE);
+        self.region_of_node.clear();
+        self.weight.clear();
+        self.guess.clear();
+        self.kept.clear();
+        self.kept.resize(records.len(), false);
+        if !conserve {
+            return;
+        }
+        for (_, air, _) in self.measure.touching() {
+            let closed = !records[air as usize].open;
+            self.kept[air as usize] = closed;
+            if self.mass > 0.0 {
+                self.node[air as usize] = OWN;
+            } else if closed {
+                self.node[air as usize] = 0;
+            }
+        }
+        if self.mass > 0.0 {
+            return;
+        }
+        for (region, node) in self.node.iter_mut().enumerate().filter(|(_, node)| **node != FREE) {
+            *node = self.region_of_node.len() as u32;
+            self.region_of_node.push(region as u32);
+            self.weight.push(records[region].volume.max(1.0));
+            self.guess.push(records[region].pressure * scale);
+        }
+    }
+
+    /// The regions as the projection sees them.
+    pub fn roles(&self) -> Roles<'_> {
+        Roles {
+            region: &self.regions.of,
+            node: &self.node,
+            air_mass: self.mass,
+            outflow: &self.outflow,
+            weight: &self.weight,
+            guess: &self.guess,
         }
     }
 
     /// Notes the bubbles' scaled pressures: a guess for the next solve. Where every cell has its own, their mean.
-    pub fn note_pressures(
-        &mut self,
-        tracker: &mut Tracker,
-        duties: &Duties,
-        blocks: &Blocks<D>,
-        projection: &Projection<D>,
-        pressure: &Pressure,
-    ) {
-        let records = tracker.records_mut();
-        for (&region, &q) in duties.region_of_node.iter().zip(projection.shared_q()) {
+    pub fn note_pressures(&mut self, blocks: &Blocks<D>, projection: &Projection<D>) {
+        let records = self.tracker.records_mut();
+        for (&region, &q) in self.region_of_node.iter().zip(projection.shared_q()) {
             records[region as usize].pressure = q;
         }
-        if duties.mass > 0.0 {
-            let q = |slot: usize, local: usize| pressure.q.block(slot)[local];
+        if self.mass > 0.0 {
+            let q = |slot: usize, local: usize| projection.q.block(slot)[local];
             self.tally.update(blocks, &self.regions, &projection.label, q);
             for (record, sum) in records.iter_mut().zip(&self.tally.sums).filter(|(_, sum)| sum[0] > 0.0) {
                 record.pressure = sum[1] / sum[0];
@@ -200,8 +217,30 @@ impl<const D: usize> Air<D> {
         }
     }
 
+    /// Says which liquid is without particles from now on; a cell of it would have `per_cell`.
+    pub fn note_hollow(&mut self, hollow: &Hollow, per_cell: usize) {
+        let shares = hollow.shares().map(|(slot, cell, cells)| (slot, cell, cells * per_cell));
+        self.tracker.note_hollow(&self.measure, shares);
+    }
+
+    /// Forgets pressures and the step they belong to.
+    pub fn forget_pressures(&mut self) {
+        self.tracker.records_mut().iter_mut().for_each(|record| record.pressure = 0.0);
+        self.last_dt = 0.0;
+    }
+
+    /// Whether the last projection kept an air region's volume.
+    pub fn is_constrained(&self, region: usize) -> bool {
+        self.kept.get(region).copied().unwrap_or(false)
+    }
+
+    /// Net outflow asked of a region, m/s: of air as a whole, of liquid in every deep cell.
+    pub fn outflow(&self, region: usize) -> Real {
+        self.targets.outflow.get(region).copied().unwrap_or(0.0)
+    }
+
     /// Bytes held on the grid.
-    pub fn bytes(&self) -> usize {
+    pub fn grid_bytes(&self) -> usize {
         self.regions.bytes() + self.measure.bytes()
     }
 
@@ -235,90 +274,5 @@ impl<const D: usize> Air<D> {
             let cells = source.rate * dt / grid.cell_volume() / count as Real;
             self.fed[first_fed..].iter_mut().for_each(|(_, volume)| *volume = cells);
         }
-    }
-}
-
-impl Duties {
-    /// Says what every air region that touches liquid is to the projection: closed ones keep their volume, by a shared
-    /// unknown if air is weightless.
-    fn assign_nodes<const D: usize>(
-        &mut self,
-        records: &[Record],
-        measure: &Measure<D>,
-        conserve: bool,
-        dt: Real,
-    ) {
-        let scale = if self.dt > 0.0 { dt / self.dt } else { 0.0 };
-        self.dt = dt;
-        self.node.clear();
-        self.node.resize(records.len(), FREE);
-        self.region_of_node.clear();
-        self.weight.clear();
-        self.guess.clear();
-        self.kept.clear();
-        self.kept.resize(records.len(), false);
-        if !conserve {
-            return;
-        }
-        for (_, air, _) in measure.touching() {
-            let closed = !records[air as usize].open;
-            self.kept[air as usize] = closed;
-            if self.mass > 0.0 {
-                self.node[air as usize] = OWN;
-            } else if closed {
-                self.node[air as usize] = 0;
-            }
-        }
-        if self.mass > 0.0 {
-            return;
-        }
-        for (region, node) in self.node.iter_mut().enumerate().filter(|(_, node)| **node != FREE) {
-            *node = self.region_of_node.len() as u32;
-            self.region_of_node.push(region as u32);
-            self.weight.push(records[region].volume.max(1.0));
-            self.guess.push(records[region].pressure * scale);
-        }
-    }
-
-    /// The regions, whose cells are given, as the projection sees them.
-    pub fn roles<'a, const D: usize>(&'a self, regions: &'a Regions<D>) -> Roles<'a> {
-        Roles {
-            region: &regions.of,
-            node: &self.node,
-            air_mass: self.mass,
-            outflow: &self.outflow,
-            weight: &self.weight,
-            guess: &self.guess,
-        }
-    }
-
-    /// Whether any air has mass.
-    pub fn has_gas(&self) -> bool {
-        self.mass > 0.0
-    }
-
-    /// Whether this can be said of so many regions.
-    pub(super) fn are_sane(&self, regions: usize) -> bool {
-        let Duties { kept, node, region_of_node, weight, guess, asked, outflow, .. } = self;
-        let nodes = region_of_node.len();
-        [kept.len(), node.len(), asked.len(), outflow.len()] == [regions; 4]
-            && [weight.len(), guess.len()] == [nodes; 2]
-            && node.iter().all(|&node| node >= OWN || (node as usize) < nodes)
-            && region_of_node.iter().all(|&region| (region as usize) < regions)
-    }
-
-    /// Forgets the step that pressures belong to.
-    pub fn forget_pressures(&mut self) {
-        self.dt = 0.0;
-    }
-
-    /// Whether the last projection kept an air region's volume.
-    pub fn is_constrained(&self, region: usize) -> bool {
-        self.kept.get(region).copied().unwrap_or(false)
-    }
-
-    /// Net outflow asked of a region, m/s: of air as a whole, of liquid in every deep cell.
-    pub fn outflow(&self, region: usize) -> Real {
-        self.asked.get(region).copied().unwrap_or(0.0)
     }
 }

@@ -8,7 +8,7 @@ use crate::grid::{Halo, SIDE, halo_cells, load_halo};
 use crate::math::{Real, unflatten};
 use crate::pressure::{face_velocity, leads_into_far_air};
 
-use super::{BubbleReport, Params, Scratch, State};
+use super::{BubbleReport, Params, State};
 
 const HALO: Halo = Halo::new(1);
 const MOST: usize = halo_cells(HALO, 3);
@@ -38,21 +38,20 @@ impl Sums {
 /// Every air region that touches liquid, and the open air.
 pub(super) fn survey_bubbles<const D: usize>(
     state: &State<D>,
-    scratch: &Scratch<D>,
     params: &Params,
+    dt: Real,
 ) -> Vec<BubbleReport> {
-    let (grid, dt) = (state.blocks.grid(), state.last_dt);
-    let (air, duties, records) = (&scratch.air, &state.duties, state.tracker.records());
+    let grid = state.blocks.grid();
+    let (air, records) = (&state.air, state.air.tracker.records());
     let mut sums = vec![Sums::default(); records.len()];
     // Per block, then in order: the same for any number of threads.
-    let slots = state.blocks.slots().as_slice().par_iter();
     let parts: Vec<Vec<(u32, Sums)>> =
-        slots.map(|&slot| survey_block(state, scratch, slot as usize)).collect();
+        state.blocks.slots().as_slice().par_iter().map(|&slot| survey_block(state, slot as usize)).collect();
     for (region, part) in parts.iter().flatten() {
         sums[*region as usize].add(part);
     }
-    add_far_air(scratch, &mut sums);
-    let reference = reference_pressures(state, scratch);
+    add_far_air(state, &mut sums);
+    let reference = reference_pressures(state);
     let face = grid.cell_volume() / grid.dx;
     let to_pascal = params.density * grid.dx / dt.max(1e-300);
     BubbleList::new(records)
@@ -70,8 +69,8 @@ pub(super) fn survey_bubbles<const D: usize>(
                 velocity,
                 pressure: (record.pressure - reference[air.measure.basin[region] as usize]) * to_pascal,
                 net_flux: sum.flux * face,
-                correction: if duties.is_constrained(region) { duties.outflow(region) * face } else { 0.0 },
-                constrained: duties.is_constrained(region),
+                correction: if air.is_constrained(region) { air.outflow(region) * face } else { 0.0 },
+                constrained: air.is_constrained(region),
                 touches_solid: air.regions.list[region].touches_solid,
                 open: record.open,
                 void: record.void,
@@ -82,8 +81,8 @@ pub(super) fn survey_bubbles<const D: usize>(
 
 /// Per group of touching regions: the pressure to count from. Where air is open to the outside that is zero; in a closed
 /// tank only differences mean anything, and its largest bubble is as good a zero as any.
-fn reference_pressures<const D: usize>(state: &State<D>, scratch: &Scratch<D>) -> Vec<Real> {
-    let (air, records) = (&scratch.air, state.tracker.records());
+fn reference_pressures<const D: usize>(state: &State<D>) -> Vec<Real> {
+    let (air, records) = (&state.air, state.air.tracker.records());
     let mut largest = vec![(0.0, 0.0); records.len()];
     for (record, &basin) in records.iter().zip(&air.measure.basin).filter(|(r, _)| r.phase == Label::Air) {
         let best = &mut largest[basin as usize];
@@ -96,8 +95,8 @@ fn reference_pressures<const D: usize>(state: &State<D>, scratch: &Scratch<D>) -
 }
 
 /// Air in blocks that are not stored: for the centroid of large regions.
-fn add_far_air<const D: usize>(scratch: &Scratch<D>, sums: &mut [Sums]) {
-    for (region, sum) in scratch.air.regions.list.iter().zip(sums) {
+fn add_far_air<const D: usize>(state: &State<D>, sums: &mut [Sums]) {
+    for (region, sum) in state.air.regions.list.iter().zip(sums) {
         let far = region.far_cells as Real;
         sum.volume += far;
         for k in 0..D {
@@ -107,24 +106,24 @@ fn add_far_air<const D: usize>(scratch: &Scratch<D>, sums: &mut [Sums]) {
 }
 
 /// Which regions have a part in a block, and their sums there.
-fn survey_block<const D: usize>(state: &State<D>, scratch: &Scratch<D>, slot: usize) -> Vec<(u32, Sums)> {
-    let (blocks, regions) = (&state.blocks, &scratch.air.regions);
+fn survey_block<const D: usize>(state: &State<D>, slot: usize) -> Vec<(u32, Sums)> {
+    let (blocks, regions) = (&state.blocks, &state.air.regions);
     let mut found: Vec<(u32, Sums)> = Vec::new();
-    let labels = scratch.projection.label.block(slot);
+    let labels = state.projection.label.block(slot);
     let (has_air, deep) = (labels.contains(&Label::Air), -0.5 * blocks.grid().dx as f32);
     if !has_air && state.surface.block(slot).iter().all(|&distance| distance <= deep) {
         return found;
     }
-    air_shares(blocks, &scratch.boundary, &state.surface, regions, slot, |region, first, count, share| {
+    air_shares(blocks, &state.boundary, &state.surface, regions, slot, |region, first, count, share| {
         let mut middle = position::<D>(blocks.first_cell(slot), first).map(|x| x + 0.5);
         middle[0] += 0.5 * (count - 1) as Real;
         let (sum, volume) = (entry(&mut found, region), share * count as Real);
         sum.volume += volume;
         (0..D).for_each(|k| sum.moment[k] += volume * middle[k]);
     });
-    let moving = scratch.boundary.nearness(slot) == Nearness::Moving;
+    let moving = state.boundary.nearness(slot) == Nearness::Moving;
     let mut label = [Label::Solid; MOST];
-    load_halo(blocks, &scratch.projection.label, slot, HALO, &mut label);
+    load_halo(blocks, &state.projection.label, slot, HALO, &mut label);
     if !has_air || !(moving || label.contains(&Label::Liquid)) {
         return found;
     }
@@ -132,7 +131,7 @@ fn survey_block<const D: usize>(state: &State<D>, scratch: &Scratch<D>, slot: us
     load_halo(blocks, &regions.of, slot, HALO, &mut of);
     let (mut open, mut faces) = ([[1f32; MOST]; D], [[0f32; MOST]; D]);
     for axis in 0..D {
-        load_halo(blocks, &scratch.boundary.open[axis], slot, HALO, &mut open[axis]);
+        load_halo(blocks, &state.boundary.open[axis], slot, HALO, &mut open[axis]);
         load_halo(blocks, &state.velocity[axis], slot, HALO, &mut faces[axis]);
     }
     for (local, _) in labels.iter().enumerate().filter(|(_, label)| **label == Label::Air) {

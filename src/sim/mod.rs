@@ -7,14 +7,13 @@ mod even;
 mod gas;
 mod params;
 mod report;
-mod save;
 mod setup;
 mod simulation;
 mod state;
 mod step;
 mod survey;
 
-pub use air::{Air, Duties};
+pub use air::Air;
 pub use clock::{FrameTimes, Stage, StageTimes};
 pub use params::{
     Bubbles, Group, Level, Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, Preconditioner,

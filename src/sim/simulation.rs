@@ -3,13 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::bubbles::Tracker;
-use crate::geometry::Boundary;
 use crate::grid::{Blocks, Field};
 use crate::linear::SolveInfo;
 use crate::liquid::{self, MOST_CELLS};
 use crate::math::Real;
-use crate::pressure::{Projection, Roles};
+use crate::pressure::Projection;
 
 use super::step::{StepReport, layout, prepare, solver_params, substep};
 use super::survey::survey;
@@ -40,6 +38,9 @@ pub struct Simulation<const D: usize> {
     pub params: Params,
     state: State<D>,
     scratch: Scratch<D>,
+    frame: usize,
+    last_dt: Real,
+    events_reported: usize,
 }
 
 /// Bytes held, by what they grow with.
@@ -60,8 +61,14 @@ pub struct MemoryReport {
 impl<const D: usize> Simulation<D> {
     /// Seeds the liquid and makes its velocity divergence-free.
     pub fn new(setup: &Setup<D>) -> Result<Self, SimError> {
-        let mut simulation =
-            Simulation { params: setup.params.clone(), state: State::new(setup), scratch: Scratch::new() };
+        let mut simulation = Simulation {
+            params: setup.params.clone(),
+            state: State::new(setup),
+            scratch: Scratch::new(),
+            frame: 0,
+            last_dt: 0.0,
+            events_reported: 0,
+        };
         let layout = layout(&setup.params, 0);
         for (index, body) in setup.liquids.iter().enumerate() {
             let earlier = &setup.liquids[..index];
@@ -85,20 +92,9 @@ impl<const D: usize> Simulation<D> {
 
     /// The same simulation at the same moment, to go its own way.
     pub fn branch(&self) -> Self {
-        Simulation {
-            params: self.params.clone(),
-            state: self.state.clone(),
-            scratch: Scratch::of(&self.state),
-        }
-    }
-
-    pub(super) fn from_parts(params: Params, state: State<D>, scratch: Scratch<D>) -> Self {
-        Simulation { params, state, scratch }
-    }
-
-    /// Drops all working memory, and finds anew what follows from the state. That takes time and changes nothing.
-    pub fn renew_scratch(&mut self) {
-        self.scratch = Scratch::of(&self.state);
+        let mut scratch = Scratch::new();
+        scratch.resize(self.state.blocks.slot_count());
+        Simulation { params: self.params.clone(), state: self.state.clone(), scratch, ..*self }
     }
 
     /// Advances by one frame, in as many substeps as the CFL number asks for. `None` when told to stop; the state
@@ -134,9 +130,10 @@ impl<const D: usize> Simulation<D> {
                 return Ok(None);
             }
             steps.push(step);
+            self.last_dt = dt;
             left -= dt;
         }
-        self.state.frame += 1;
+        self.frame += 1;
         Ok(Some(self.report(&steps, times, start)))
     }
 
@@ -152,10 +149,8 @@ impl<const D: usize> Simulation<D> {
     }
 
     fn report(&mut self, steps: &[StepReport], times: StageTimes, start: Instant) -> FrameReport {
-        let mut partial = std::mem::take(&mut self.scratch.partial);
-        let mut report = survey(&self.state, &self.scratch, &self.params, &mut partial);
-        self.scratch.partial = partial;
-        report.frame = self.state.frame;
+        let mut report = survey(&self.state, &self.params, &mut self.scratch.partial, self.last_dt);
+        report.frame = self.frame;
         report.substeps = steps.len();
         report.solve = steps
             .iter()
@@ -180,9 +175,9 @@ impl<const D: usize> Simulation<D> {
         if failed > 0 {
             report.warnings.push(format!("{failed} of {} pressure solves missed the tolerance", steps.len()));
         }
-        let history = self.state.tracker.history();
-        report.events = history.since(self.state.events_reported).copied().collect();
-        self.state.events_reported = history.total();
+        let history = self.state.air.tracker.history();
+        report.events = history.since(self.events_reported).copied().collect();
+        self.events_reported = history.total();
         let fell_back = steps.iter().filter(|step| step.solve.info.fallback).count();
         if fell_back > 0 {
             report.warnings.push(format!(
@@ -202,8 +197,7 @@ impl<const D: usize> Simulation<D> {
     /// What the projection's scaled pressure is to be multiplied by, Pa; zero before the first substep.
     pub fn pascal_per_q(&self) -> Real {
         let dx = self.state.blocks.grid().dx;
-        let dt = self.state.last_dt;
-        if dt > 0.0 { self.params.density * dx / dt } else { 0.0 }
+        if self.last_dt > 0.0 { self.params.density * dx / self.last_dt } else { 0.0 }
     }
 
     /// The active part of the grid.
@@ -228,7 +222,7 @@ impl<const D: usize> Simulation<D> {
 
     /// Frames so far.
     pub fn frame(&self) -> usize {
-        self.state.frame
+        self.frame
     }
 
     /// Simulated seconds.
@@ -236,29 +230,14 @@ impl<const D: usize> Simulation<D> {
         self.state.time
     }
 
-    /// The walls on the grid.
-    pub fn boundary(&self) -> &Boundary<D> {
-        &self.scratch.boundary
-    }
-
     /// Regions of air and liquid.
     pub fn air(&self) -> &super::Air<D> {
-        &self.scratch.air
+        &self.state.air
     }
 
-    /// Who they are.
-    pub fn tracker(&self) -> &Tracker {
-        &self.state.tracker
-    }
-
-    /// What they were to the last projection.
-    pub fn roles(&self) -> Roles<'_> {
-        self.state.duties.roles(&self.scratch.air.regions)
-    }
-
-    /// The last projection: labels, tiles, matrix.
+    /// The last projection: labels, matrix, pressure.
     pub fn projection(&self) -> &Projection<D> {
-        &self.scratch.projection
+        &self.state.projection
     }
 
     /// Solves the last projection's system again, from zero, with a preconditioner of choice and to the relative
@@ -270,8 +249,8 @@ impl<const D: usize> Simulation<D> {
     ) -> (SolveInfo, Field<f64>, Vec<f64>) {
         let params =
             Params { preconditioner, tolerance_floor: 0.0, max_iterations: 100_000, ..self.params.clone() };
-        let solver = solver_params(&params, self.state.blocks.grid().dx, self.state.last_dt.max(1e-9));
-        self.scratch.projection.solve_afresh(&self.state.blocks, &solver, repeats)
+        let solver = solver_params(&params, self.state.blocks.grid().dx, self.last_dt.max(1e-9));
+        self.state.projection.solve_afresh(&self.state.blocks, &solver, repeats)
     }
 
     /// The whole state.
@@ -281,7 +260,21 @@ impl<const D: usize> Simulation<D> {
 
     /// Memory in use.
     pub fn memory(&self) -> MemoryReport {
-        let State { particles, blocks, .. } = &self.state;
+        let State {
+            particles,
+            hollow,
+            blocks,
+            boundary,
+            velocity,
+            earlier,
+            gas,
+            surface,
+            projection,
+            sorter,
+            surface_scratch,
+            air,
+            ..
+        } = &self.state;
         let near_cells = blocks
             .slots()
             .as_slice()
@@ -290,8 +283,18 @@ impl<const D: usize> Simulation<D> {
             .map(|bits| bits.count_ones() as usize)
             .sum();
         MemoryReport {
-            grid_bytes: self.state.grid_bytes() + self.scratch.grid_bytes(),
-            particle_bytes: self.state.particle_bytes() + self.scratch.sorter.bytes(),
+            grid_bytes: blocks.bytes()
+                + boundary.bytes()
+                + velocity.iter().chain(earlier).map(Field::bytes).sum::<usize>()
+                + gas.bytes()
+                + surface.bytes()
+                + projection.bytes()
+                + sorter.grid_bytes()
+                + surface_scratch.bytes()
+                + air.grid_bytes()
+                + hollow.bytes()
+                + self.scratch.bytes(),
+            particle_bytes: particles.bytes() + sorter.bytes() + air.tracker.particle_bytes(),
             particles: particles.len(),
             near_cells,
             stored_cells: blocks.slots().len() * crate::grid::block_cells(D),

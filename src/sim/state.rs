@@ -1,35 +1,26 @@
 //! State and scratch memory of a simulation.
-//!
-//! A [`State`] is all that is needed to go on. Whatever follows from it (labels, connected regions, the walls on the grid)
-//! and whatever only makes the next substep faster (the solver's levels, matrices, lists) is part of [`Scratch`]:
-//! [`Scratch::of`] finds the former anew, to the last bit, and so a substep with new memory gives the same as one with old.
 
-use crate::bubbles::Tracker;
 use crate::geometry::{Boundary, Walls};
 use crate::grid::{Blocks, CellSet, Field, Slots, block_cells};
 use crate::liquid::{
-    CellRanges, ExtrapolateScratch, FaceMask, Gas, Hollow, HollowScratch, Particles, Sorter, SurfaceScratch,
+    ExtrapolateScratch, FaceMask, Gas, Hollow, HollowScratch, Particles, Sorter, SurfaceScratch,
 };
 use crate::math::Real;
-use crate::pressure::{Pressure, Projection};
-use crate::regions::TileMemory;
+use crate::pressure::Projection;
 
-use super::air::{Air, Duties};
-use super::{AirSource, Drain, Setup, Source};
+use super::{Air, AirSource, Drain, Setup, Source};
 
-/// All that is needed to go on after a restart, between two substeps.
+/// All that is needed to go on after a restart.
 #[derive(Clone)]
 pub struct State<const D: usize> {
     /// Simulated seconds.
     pub time: Real,
     /// Substeps so far.
     pub steps: u64,
-    /// Frames so far.
-    pub frame: usize,
-    /// Seconds that the last substep took; zero before the first.
-    pub last_dt: Real,
-    /// Largest face velocity component, m/s.
-    pub max_component: Real,
+    /// The liquid.
+    pub particles: Particles<D>,
+    /// Where it has none, because it moves in tiles.
+    pub hollow: Hollow,
     /// Solids and closed sides.
     pub walls: Walls<D>,
     /// Where liquid appears.
@@ -40,44 +31,32 @@ pub struct State<const D: usize> {
     pub air_sources: Vec<AirSource<D>>,
     /// The active part of the grid.
     pub blocks: Blocks<D>,
-    /// The liquid.
-    pub particles: Particles<D>,
-    /// Which of its particles lie in which cell.
-    pub ranges: CellRanges,
-    /// Where it has none, because it moves in tiles.
-    pub hollow: Hollow,
+    /// The walls on it.
+    pub boundary: Boundary<D>,
     /// Face velocities, m/s: divergence-free in the liquid, extrapolated around it.
     pub velocity: [Field<f32>; D],
     /// Face velocities of the substep before, m/s; zero where there was none.
     pub earlier: [Field<f32>; D],
     /// The velocity of air that has mass.
     pub gas: Gas<D>,
+    /// Seconds that the last substep took; zero before the first.
+    pub last_dt: Real,
     /// The liquid's signed distance at cell centres, metres.
     pub surface: Field<f32>,
-    /// The pressure that the next solve starts from.
-    pub pressure: Pressure,
-    /// How tiles move.
-    pub tiles: TileMemory,
-    /// Who the regions of air and liquid are, and the volumes they are to keep.
-    pub tracker: Tracker,
-    /// What the last projection was told about them.
-    pub duties: Duties,
-    /// Events of bubbles that reports have told about.
-    pub events_reported: usize,
-}
-
-/// Memory that a substep reuses, and what follows from a state. Dropping it for [`Self::of`] changes speed, never results.
-pub struct Scratch<const D: usize> {
-    /// The walls on the grid.
-    pub boundary: Boundary<D>,
-    /// Regions of air and liquid.
-    pub air: Air<D>,
-    /// Labels, tiles, matrices and the linear solver.
+    /// Labels, and the pressure that the next solve starts from.
     pub projection: Projection<D>,
-    /// Memory of the sorting.
+    /// Particles by cell.
     pub sorter: Sorter<D>,
     /// Cells surrounded by liquid.
-    pub surface: SurfaceScratch,
+    pub surface_scratch: SurfaceScratch,
+    /// Regions of air and liquid, and the volumes they are to keep.
+    pub air: Air<D>,
+    /// Largest face velocity component, m/s.
+    pub max_component: Real,
+}
+
+/// Memory that a substep reuses. Dropping it changes speed, never results.
+pub struct Scratch<const D: usize> {
     /// Velocities before the projection: FLIP wants the difference. During the transfer, the weights.
     pub before: [Field<f32>; D],
     /// Faces whose velocity is known.
@@ -105,43 +84,25 @@ impl<const D: usize> State<D> {
         State {
             time: 0.0,
             steps: 0,
-            frame: 0,
-            last_dt: 0.0,
-            max_component: 0.0,
+            particles: Particles::default(),
+            hollow: Hollow::default(),
             walls: Walls { solids: setup.solids.clone(), size: setup.size, open: setup.open },
             sources: setup.sources.clone(),
             drains: setup.drains.clone(),
             air_sources: setup.air_sources.clone(),
             blocks: Blocks::new(setup.grid),
-            particles: Particles::default(),
-            ranges: CellRanges::new(D),
-            hollow: Hollow::default(),
+            boundary: Boundary::new(),
             velocity: std::array::from_fn(|_| Field::new(cells, 0.0)),
             earlier: std::array::from_fn(|_| Field::new(cells, 0.0)),
             gas: Gas::new(),
+            last_dt: 0.0,
             surface: Field::new(cells, crate::liquid::KERNEL_CELLS * setup.grid.dx as f32),
-            pressure: Pressure::new(D),
-            tiles: TileMemory::default(),
-            tracker: Tracker::default(),
-            duties: Duties::default(),
-            events_reported: 0,
+            projection: Projection::new(),
+            sorter: Sorter::new(),
+            surface_scratch: SurfaceScratch::new(D),
+            air: Air::default(),
+            max_component: 0.0,
         }
-    }
-
-    /// Bytes held on the grid.
-    pub fn grid_bytes(&self) -> usize {
-        self.blocks.bytes()
-            + self.ranges.bytes()
-            + self.hollow.bytes()
-            + self.velocity.iter().chain(&self.earlier).map(Field::bytes).sum::<usize>()
-            + self.gas.bytes()
-            + self.surface.bytes()
-            + self.pressure.q.bytes()
-    }
-
-    /// Bytes held per particle.
-    pub fn particle_bytes(&self) -> usize {
-        self.particles.bytes() + self.tracker.particle_bytes()
     }
 }
 
@@ -149,11 +110,6 @@ impl<const D: usize> Scratch<D> {
     /// No memory yet.
     pub fn new() -> Self {
         Scratch {
-            boundary: Boundary::new(),
-            air: Air::default(),
-            projection: Projection::new(),
-            sorter: Sorter::new(),
-            surface: SurfaceScratch::new(D),
             before: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
             valid: std::array::from_fn(|_| FaceMask::new(D)),
             known: FaceMask::new(D),
@@ -166,13 +122,6 @@ impl<const D: usize> Scratch<D> {
         }
     }
 
-    /// New memory for a state between two substeps, with all that follows from it.
-    pub fn of(state: &State<D>) -> Self {
-        let mut scratch = Scratch::new();
-        super::step::derive(state, &mut scratch);
-        scratch
-    }
-
     /// Makes room for the active blocks.
     pub fn resize(&mut self, slots: usize) {
         self.before.iter_mut().for_each(|field| field.resize(slots));
@@ -180,14 +129,9 @@ impl<const D: usize> Scratch<D> {
         self.flags.resize(slots);
     }
 
-    /// Bytes held on the grid.
-    pub fn grid_bytes(&self) -> usize {
-        self.boundary.bytes()
-            + self.air.bytes()
-            + self.projection.bytes()
-            + self.sorter.grid_bytes()
-            + self.surface.bytes()
-            + self.before.iter().map(Field::bytes).sum::<usize>()
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.before.iter().map(Field::bytes).sum::<usize>()
             + self.valid.iter().map(|mask| mask.bits.bytes()).sum::<usize>()
             + self.known.bits.bytes()
             + self.hollow.bytes()

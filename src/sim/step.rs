@@ -10,7 +10,7 @@ use crate::math::{Real, Vector};
 use crate::pressure::{self, Problem, Solved};
 use crate::regions::{Division, Ground, TileRules, TileSize};
 
-use super::air::{Air, Surroundings};
+use super::air::Surroundings;
 use super::clock::StageClock;
 use super::even::{even_in_middle, even_in_tiles};
 use super::gas::advect_gas;
@@ -44,15 +44,18 @@ pub fn substep<const D: usize>(
 ) -> Result<StepReport, SimError> {
     let mut clock = StageClock::start(times);
     advect(state, params, scratch, dt);
-    collide(state, scratch);
-    run_sources_and_drains(state, params, scratch, dt);
+    let ranges = &state.sorter.ranges;
+    liquid::collide(&mut state.particles, ranges, &state.blocks, &state.boundary, &state.walls, state.time);
+    run_sources_and_drains(state, params, dt);
     clock.lap(Stage::Advect);
 
     let pass = GridPass { dt, air_dt: dt, gravity: params.gravity, stop };
     let solve = solve_on_grid(state, params, scratch, &mut clock, &pass)?;
 
     let reseeded = transfer_to_particles(state, params, scratch);
-    note_particles(state, params, scratch, reseeded);
+    let State { air, particles, hollow, .. } = state;
+    air.tracker.note_reseeded(particles, reseeded.added, reseeded.removed);
+    air.note_hollow(hollow, layout(params, 0).per_cell(D));
     state.steps += 1;
     clock.lap(Stage::Return);
     Ok(StepReport { dt, solve, reseeded })
@@ -68,9 +71,8 @@ pub fn prepare<const D: usize>(
     let pass = GridPass { dt: 1.0, air_dt: 0.0, gravity: 0.0, stop: &stop };
     solve_on_grid(state, params, scratch, &mut StageClock::start(&mut times), &pass)?;
     // That pressure belongs to no step: the first real solve starts from none.
-    state.pressure.forget();
-    state.tracker.forget_pressures();
-    state.duties.forget_pressures();
+    state.projection.forget_pressure();
+    state.air.forget_pressures();
     grid_to_particles(state, params, scratch);
     Ok(())
 }
@@ -96,7 +98,7 @@ fn solve_on_grid<const D: usize>(
 ) -> Result<Solved, SimError> {
     sort(state, params, scratch);
     clock.lap(Stage::Sort);
-    scratch.boundary.update(&state.blocks, &state.walls, state.time);
+    state.boundary.update(&state.blocks, &state.walls, state.time);
     clock.lap(Stage::Boundary);
     advect_gas(state, params, scratch, pass.air_dt);
     clock.lap(Stage::Advect);
@@ -104,14 +106,13 @@ fn solve_on_grid<const D: usize>(
     clock.lap(Stage::Transfer);
     rebuild_surface(state, params, scratch);
     clock.lap(Stage::Surface);
-    label(state, scratch);
+    label(state);
     clock.lap(Stage::Label);
-    fill_regions(state, scratch);
+    fill_regions(state);
     clock.lap(Stage::Fill);
-    measure_regions(state, scratch);
-    track(state, params, scratch, pass.dt);
+    track(state, params, pass.dt);
     clock.lap(Stage::Track);
-    find_unknowns(state, scratch);
+    find_unknowns(state);
     lay_tiles(state, params, scratch);
     clock.lap(Stage::Tiles);
 
@@ -126,47 +127,25 @@ fn solve_on_grid<const D: usize>(
     Ok(solve)
 }
 
-/// Finds what follows from a state between two substeps, as the last one left it behind.
-pub(super) fn derive<const D: usize>(state: &State<D>, scratch: &mut Scratch<D>) {
-    scratch.resize(state.blocks.slot_count());
-    scratch.boundary.update(&state.blocks, &state.walls, state.time);
-    scratch.air.wall_blocks.update(&state.blocks, &state.walls, state.time);
-    label(state, scratch);
-    fill_regions(state, scratch);
-    measure_regions(state, scratch);
-    find_unknowns(state, scratch);
-    lay_tiles_by(&state.tiles.rules, state, scratch, false);
-    if let Some(tiling) = &mut scratch.projection.tiling {
-        tiling.recall(&state.blocks, &state.tiles);
-    }
-}
-
 /// Drops dead particles, stores the blocks that liquid, walls and air need, and sorts particles by cell.
 fn sort<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>) {
-    let State { blocks, walls, particles, ranges, hollow, time, .. } = state;
-    let wall_blocks = &mut scratch.air.wall_blocks;
-    wall_blocks.update(blocks, walls, *time);
-    scratch.hollow.list_needed(blocks, wall_blocks.needed(params.model.has_gas()));
-    scratch.sorter.sort(particles, ranges, blocks, walls, &scratch.hollow.needed, *time);
+    let State { air, blocks, walls, sorter, particles, hollow, time, .. } = state;
+    air.wall_blocks.update(blocks, walls, *time);
+    scratch.hollow.list_needed(blocks, air.wall_blocks.needed(params.model.has_gas()));
+    sorter.sort(particles, blocks, walls, &scratch.hollow.needed, *time);
     hollow.note_sorted();
-}
-
-/// Keeps particles out of the walls.
-fn collide<const D: usize>(state: &mut State<D>, scratch: &Scratch<D>) {
-    let State { particles, ranges, blocks, walls, time, .. } = state;
-    liquid::collide(particles, ranges, blocks, &scratch.boundary, walls, *time);
 }
 
 /// Moves the particles with the velocity of the substep's middle. Afterwards `velocity` is free for the new one.
 fn advect<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>, dt: Real) {
-    let State { particles, ranges, blocks, velocity, earlier, hollow, .. } = state;
+    let State { particles, sorter, blocks, velocity, earlier, hollow, projection, .. } = state;
     let share = if state.last_dt > 0.0 { 0.5 * dt / state.last_dt } else { 0.0 };
     // Twice what gravity does in half a substep, and never further than velocities are known.
     let room = liquid::MARGIN_CELLS as Real * blocks.grid().dx / dt - state.max_component;
     let most = (params.gravity * dt).min(room).max(0.0);
     liquid::look_ahead(blocks, velocity, earlier, share as f32, most as f32);
-    let even = even_in_middle(blocks, &scratch.projection, earlier, share, dt, &mut scratch.even);
-    liquid::advect(particles, ranges, blocks, earlier, dt, even);
+    let even = even_in_middle(blocks, projection, earlier, share, dt, &mut scratch.even);
+    liquid::advect(particles, &sorter.ranges, blocks, earlier, dt, even);
     liquid::advect_born(particles, hollow, blocks, earlier, dt);
     scratch.hollow.carry(hollow, blocks, velocity, earlier, dt);
     std::mem::swap(velocity, earlier);
@@ -184,7 +163,7 @@ fn transfer_to_grid<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<
     scratch.resize(slots);
     liquid::particles_to_grid(
         &state.particles,
-        &state.ranges,
+        &state.sorter.ranges,
         &state.blocks,
         &mut state.velocity,
         &mut scratch.before,
@@ -200,101 +179,69 @@ fn transfer_to_grid<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<
     });
 }
 
-fn rebuild_surface<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>) {
+fn rebuild_surface<const D: usize>(state: &mut State<D>, params: &Params, scratch: &Scratch<D>) {
     liquid::rebuild_surface(
         &state.particles,
-        &state.ranges,
+        &state.sorter.ranges,
         &state.blocks,
-        &scratch.boundary,
+        &state.boundary,
         &mut state.surface,
-        &mut scratch.surface,
+        &mut state.surface_scratch,
         layout(params, 0).per_cell(D),
         &scratch.hollow.moved,
     );
 }
 
-fn label<const D: usize>(state: &State<D>, scratch: &mut Scratch<D>) {
-    let pressure::Projection { label, live, settled, .. } = &mut scratch.projection;
-    label_cells(&state.blocks, &scratch.boundary, &state.surface, label, live, settled);
-}
-
-/// What the regions of air and liquid are found from, and those.
-fn around<'a, const D: usize>(
-    state: &'a State<D>,
-    scratch: &'a mut Scratch<D>,
-) -> (Surroundings<'a, D>, &'a mut Air<D>) {
-    let State { blocks, walls, surface, time, .. } = state;
-    let Scratch { boundary, projection, air, .. } = scratch;
-    (Surroundings::new(blocks, boundary, walls, projection, surface, *time), air)
+fn label<const D: usize>(state: &mut State<D>) {
+    let State { blocks, boundary, projection, surface, .. } = state;
+    let pressure::Projection { label, live, settled, .. } = projection;
+    label_cells(blocks, boundary, surface, label, live, settled);
 }
 
 /// Finds the connected regions of air and liquid.
-fn fill_regions<const D: usize>(state: &State<D>, scratch: &mut Scratch<D>) {
-    let (around, air) = around(state, scratch);
-    air.fill(&around);
-}
-
-/// Finds how large they are.
-fn measure_regions<const D: usize>(state: &State<D>, scratch: &mut Scratch<D>) {
-    let (around, air) = around(state, scratch);
-    air.measure(&around);
+fn fill_regions<const D: usize>(state: &mut State<D>) {
+    let State { air, blocks, boundary, walls, projection, surface, time, .. } = state;
+    air.fill(&Surroundings::new(blocks, boundary, walls, projection, surface, *time));
 }
 
 /// Knows the regions again, and decides which volumes to correct.
-fn track<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>, dt: Real) {
-    let State { tracker, duties, blocks, walls, surface, ranges, air_sources, time, .. } = state;
-    let Scratch { air, boundary, projection, sorter, .. } = scratch;
+fn track<const D: usize>(state: &mut State<D>, params: &Params, dt: Real) {
+    let State { air, blocks, boundary, walls, projection, surface, sorter, air_sources, time, .. } = state;
     let around = Surroundings::new(blocks, boundary, walls, projection, surface, *time);
-    air.track(tracker, duties, &around, ranges, sorter.origin(), air_sources, params, dt);
+    air.track(&around, &sorter.ranges, sorter.origin(), air_sources, params, dt);
 }
 
 /// Finds the cells that have a pressure.
-fn find_unknowns<const D: usize>(state: &State<D>, scratch: &mut Scratch<D>) {
-    let roles = state.duties.roles(&scratch.air.regions);
-    pressure::find_unknowns(&state.blocks, &roles, &mut scratch.projection);
+fn find_unknowns<const D: usize>(state: &mut State<D>) {
+    let State { blocks, projection, air, .. } = state;
+    pressure::find_unknowns(blocks, &air.roles(), projection);
 }
 
 /// Decides which parts of the fluids move as a whole.
 fn lay_tiles<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>) {
-    lay_tiles_by(&tile_rules(params), state, scratch, params.reduced_advection);
-    let Some(tiling) = &scratch.projection.tiling else { return };
-    let State { blocks, sources, drains, air_sources, tracker, duties, .. } = state;
     let target = &mut scratch.hollow.target;
-    if !target.is_empty() {
-        let shapes = shapes_with_traffic(sources, drains, air_sources);
-        target.retain(blocks, |slot| is_far_from(blocks, slot, &shapes));
-    }
-    scratch.air.ask_outside(tracker, duties, tiling);
-}
-
-/// Lays out tiles of liquid, and of air with mass, as far as there are rules for them. If it `wants_hollow`, finds the cells
-/// between and in tiles of liquid that need no particles.
-fn lay_tiles_by<const D: usize>(
-    rules: &[Option<TileRules>; 2],
-    state: &State<D>,
-    scratch: &mut Scratch<D>,
-    wants_hollow: bool,
-) {
-    let [in_liquid, in_gas] = rules;
-    let Scratch { boundary, projection, hollow, .. } = scratch;
-    hollow.target.clear();
-    if in_liquid.is_none() && in_gas.is_none() {
+    target.clear();
+    let State { blocks, boundary, projection, air, .. } = state;
+    let (liquid, gas) = (tiles_in_liquid(params), tiles_in_gas(params));
+    if liquid.is_none() && gas.is_none() {
         projection.tiling = None;
         return;
     }
-    let pressure::Projection { label, live, gas, tiling, .. } = projection;
-    let blocks = &state.blocks;
+    let pressure::Projection { label, live, gas: gas_cells, tiling, .. } = projection;
     let (tiling, ground) = (tiling.get_or_insert_default(), Ground { blocks, boundary, live });
     tiling.clear(blocks);
-    if let Some(rules) = in_liquid {
-        tiling.add_liquid(&ground, label, rules);
-        if wants_hollow {
-            tiling.find_core(blocks, liquid::HOLLOW_DEPTH, &mut hollow.target);
+    if let Some(rules) = liquid {
+        tiling.add_liquid(&ground, label, &rules);
+        if params.reduced_advection {
+            tiling.find_core(blocks, liquid::HOLLOW_DEPTH, target);
+            let shapes = shapes_with_traffic(&state.sources, &state.drains, &state.air_sources);
+            target.retain(blocks, |slot| is_far_from(blocks, slot, &shapes));
         }
     }
-    if let Some(rules) = in_gas.as_ref().filter(|_| state.duties.has_gas()) {
-        tiling.add_gas(&ground, label, gas, rules);
+    if let Some(rules) = gas.filter(|_| air.roles().has_gas()) {
+        tiling.add_gas(&ground, label, gas_cells, &rules);
     }
+    air.ask_outside(tiling);
 }
 
 /// The shapes in which liquid comes or goes: there it needs its particles.
@@ -315,11 +262,6 @@ fn is_far_from<const D: usize>(blocks: &Blocks<D>, slot: usize, shapes: &[&Shape
     let centre = Vector::from_fn(|k, _| (first[k] as Real + half) * dx);
     let near = (half + liquid::HOLLOW_DEPTH as Real) * (D as Real).sqrt() * dx;
     shapes.iter().all(|shape| shape.distance(&centre) > near)
-}
-
-/// Where tiles of liquid and of air with mass may be.
-fn tile_rules(params: &Params) -> [Option<TileRules>; 2] {
-    [tiles_in_liquid(params), tiles_in_gas(params)]
 }
 
 /// Where tiles of liquid may be, if there are any.
@@ -358,27 +300,25 @@ fn project<const D: usize>(
 ) -> Solved {
     let &GridPass { dt, gravity, stop, .. } = pass;
     let solver = solver_params(params, state.blocks.grid().dx, dt);
-    let State { blocks, walls, surface, velocity, pressure, tiles, tracker, duties, gas, time, .. } = state;
-    let Scratch { boundary, air, projection, valid, .. } = scratch;
+    let State { blocks, boundary, walls, surface, velocity, projection, air, gas, time, .. } = state;
     let problem = Problem {
         blocks,
         boundary,
         walls,
         surface,
         impulse: downward(gravity * dt),
-        roles: duties.roles(&air.regions),
+        roles: air.roles(),
         time: *time,
     };
-    let has_gas = problem.roles.has_gas();
+    let (has_gas, valid) = (problem.roles.has_gas(), &mut scratch.valid);
     if has_gas {
         pressure::mix_velocities(&problem, projection, &gas.velocity, velocity);
     }
-    let solved = pressure::project(velocity, valid, &problem, &solver, pressure, projection, dt, Some(stop));
+    let solved = pressure::project(velocity, valid, &problem, &solver, projection, dt, Some(stop));
     if has_gas {
         pressure::separate_velocities(&problem, projection, velocity, valid, &mut gas.velocity);
     }
-    air.note_pressures(tracker, duties, blocks, projection, pressure);
-    tiles.note(tile_rules(params), projection.tiling.as_deref());
+    air.note_pressures(blocks, projection);
     solved
 }
 
@@ -420,14 +360,13 @@ fn spread<const D: usize>(
 
 fn extrapolate<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<D>) -> Result<(), SimError> {
     spread(&state.blocks, &mut state.velocity, scratch, LAYERS);
-    let boundary = &scratch.boundary;
-    pressure::stop_at_walls(&state.blocks, boundary, &state.walls, state.time, &mut state.velocity);
+    pressure::stop_at_walls(&state.blocks, &state.boundary, &state.walls, state.time, &mut state.velocity);
     clear_unknown(&state.blocks, &mut state.velocity, &scratch.valid);
     state.max_component = largest(state.blocks.slots(), &state.velocity, &mut scratch.partial);
     if state.gas.is_present() {
-        let State { gas, blocks, walls, time, .. } = state;
+        let State { gas, blocks, boundary, walls, time, .. } = state;
         gas.spread(blocks, &mut scratch.known, &mut scratch.extrapolate);
-        pressure::stop_at_walls(blocks, &scratch.boundary, walls, *time, &mut gas.velocity);
+        pressure::stop_at_walls(blocks, boundary, walls, *time, &mut gas.velocity);
     }
     if state.max_component.is_finite() {
         Ok(())
@@ -463,15 +402,14 @@ fn largest<const D: usize>(slots: &Slots, velocity: &[Field<f32>; D], partial: &
     partial.iter().fold(0.0, |most, &block| if block <= most { most } else { block })
 }
 
-fn grid_to_particles<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>) {
-    let State { particles, ranges, blocks, velocity, .. } = state;
-    let projection = &mut scratch.projection;
+fn grid_to_particles<const D: usize>(state: &mut State<D>, params: &Params, scratch: &Scratch<D>) {
+    let State { particles, sorter, blocks, velocity, projection, .. } = state;
     if let Some(tiling) = &mut projection.tiling {
         tiling.find_interior(blocks);
     }
     liquid::grid_to_particles(
         particles,
-        ranges,
+        &sorter.ranges,
         blocks,
         velocity,
         &scratch.before,
@@ -486,41 +424,27 @@ fn transfer_to_particles<const D: usize>(
     scratch: &mut Scratch<D>,
 ) -> Reseeded {
     grid_to_particles(state, params, scratch);
-    let Scratch { boundary, hollow, surface, flags, .. } = scratch;
+    let ranges = &state.sorter.ranges;
+    let Scratch { hollow, flags, .. } = scratch;
     let layout = layout(params, state.steps);
     let mut done = Reseeded::default();
     if params.reseed {
-        hollow.leave_out(&mut surface.deep);
+        hollow.leave_out(&mut state.surface_scratch.deep);
         done = liquid::reseed(
             &mut state.particles,
-            &state.ranges,
+            ranges,
             &state.blocks,
             &state.velocity,
-            boundary,
-            &surface.deep,
+            &state.boundary,
+            &state.surface_scratch.deep,
             Bounds::around(layout.per_cell(D)),
             state.steps,
             flags,
         );
     }
-    let State { hollow: cells, particles, ranges, blocks, velocity, .. } = state;
+    let State { hollow: cells, particles, blocks, velocity, .. } = state;
     let settled = hollow.settle(cells, particles, ranges, blocks, velocity, &layout, params.flip as f32);
     Reseeded { added: done.added + settled.added, removed: done.removed + settled.removed }
-}
-
-/// Tells the tracker which particles came and went without liquid coming or going.
-fn note_particles<const D: usize>(
-    state: &mut State<D>,
-    params: &Params,
-    scratch: &mut Scratch<D>,
-    reseeded: Reseeded,
-) {
-    let State { tracker, particles, hollow, .. } = state;
-    let Air { tracker: work, measure, .. } = &mut scratch.air;
-    tracker.note_reseeded(particles, reseeded.added, reseeded.removed, work);
-    // A cell without particles would have this many.
-    let per_cell = layout(params, 0).per_cell(D);
-    tracker.note_hollow(measure, hollow.shares().map(|(slot, cell, cells)| (slot, cell, cells * per_cell)));
 }
 
 /// How new particles are laid out.
@@ -528,17 +452,12 @@ pub(super) fn layout(params: &Params, salt: u64) -> Layout {
     Layout { per_axis: params.seeds_per_axis as usize, jitter: params.jitter as f32, salt }
 }
 
-fn run_sources_and_drains<const D: usize>(
-    state: &mut State<D>,
-    params: &Params,
-    scratch: &mut Scratch<D>,
-    dt: Real,
-) {
+fn run_sources_and_drains<const D: usize>(state: &mut State<D>, params: &Params, dt: Real) {
     let (time, layout) = (state.time, layout(params, state.steps));
     for source in state.air_sources.iter().filter(|source| source.is_due(time, dt)) {
         // The liquid makes way but is not lost: its volume stays on the books and comes back as a slight expansion.
         if liquid::drain(&mut state.particles, state.blocks.grid(), &source.shape) > 0 {
-            state.tracker.forget_removed(&state.particles, &mut scratch.air.tracker);
+            state.air.tracker.forget_removed(&state.particles);
         }
     }
     // A source holds its liquid's velocity through the substep: what gravity will add is taken away beforehand.
@@ -546,7 +465,7 @@ fn run_sources_and_drains<const D: usize>(
     for source in state.sources.iter().filter(|source| (source.from..source.until).contains(&time)) {
         liquid::emit(
             &mut state.particles,
-            &state.ranges,
+            &state.sorter.ranges,
             &state.blocks,
             &source.shape,
             &(source.velocity - fall),

@@ -5,31 +5,30 @@ use rayon::prelude::*;
 use crate::geometry::Label;
 use crate::grid::{Halo, SIDE, halo_cells, load_halo};
 use crate::liquid::{self, Particles};
-use crate::math::unflatten;
+use crate::math::{Real, unflatten};
 use crate::pressure;
 
 use super::bubbles::survey_bubbles;
-use super::{CellCounts, Divergence, FrameReport, LiquidReport, Params, Scratch, State};
+use super::{CellCounts, Divergence, FrameReport, LiquidReport, Params, State};
 
 /// Everything about the state that does not depend on how the frame went.
 pub(super) fn survey<const D: usize>(
     state: &State<D>,
-    scratch: &Scratch<D>,
     params: &Params,
     partial: &mut Vec<f64>,
+    dt: Real,
 ) -> FrameReport {
-    let dt = state.last_dt;
     let grid = *state.blocks.grid();
     let problem = pressure::Problem {
         blocks: &state.blocks,
-        boundary: &scratch.boundary,
+        boundary: &state.boundary,
         walls: &state.walls,
         surface: &state.surface,
         impulse: [0.0; D],
-        roles: state.duties.roles(&scratch.air.regions),
+        roles: state.air.roles(),
         time: state.time,
     };
-    let [max, rms] = pressure::divergence(&problem, &scratch.projection, &state.velocity, partial);
+    let [max, rms] = pressure::divergence(&problem, &state.projection, &state.velocity, partial);
     let extremes = survey_particles(&state.particles);
     FrameReport {
         time: state.time,
@@ -38,18 +37,18 @@ pub(super) fn survey<const D: usize>(
         cells_xyz: grid.cells.to_vec(),
         dx: grid.dx,
         particles: extremes.alive,
-        cells: count_cells(state, scratch),
+        cells: count_cells(state),
         divergence: Divergence { max: max * dt, rms: rms * dt },
-        liquid: survey_liquid(state, scratch, params, &extremes),
-        bubbles: survey_bubbles(state, scratch, params),
+        liquid: survey_liquid(state, params, &extremes),
+        bubbles: survey_bubbles(state, params, dt),
         ..FrameReport::default()
     }
 }
 
-fn count_cells<const D: usize>(state: &State<D>, scratch: &Scratch<D>) -> CellCounts {
+fn count_cells<const D: usize>(state: &State<D>) -> CellCounts {
     let mut counts = CellCounts::default();
     for &slot in state.blocks.slots().as_slice() {
-        for label in scratch.projection.label.block(slot as usize) {
+        for label in state.projection.label.block(slot as usize) {
             counts.stored += 1;
             match label {
                 Label::Air => counts.air += 1,
@@ -97,21 +96,11 @@ struct Sums {
     speed_squared: f64,
 }
 
-fn survey_liquid<const D: usize>(
-    state: &State<D>,
-    scratch: &Scratch<D>,
-    params: &Params,
-    extremes: &Extremes,
-) -> LiquidReport {
+fn survey_liquid<const D: usize>(state: &State<D>, params: &Params, extremes: &Extremes) -> LiquidReport {
     let grid = *state.blocks.grid();
     // Collected in order, so that the sums are the same for any number of threads.
-    let blocks: Vec<Sums> = state
-        .blocks
-        .slots()
-        .as_slice()
-        .par_iter()
-        .map(|&slot| survey_block(state, scratch, slot as usize))
-        .collect();
+    let blocks: Vec<Sums> =
+        state.blocks.slots().as_slice().par_iter().map(|&slot| survey_block(state, slot as usize)).collect();
     let total = blocks.iter().fold(Sums::default(), |sum, block| Sums {
         cells: sum.cells + block.cells,
         moment: std::array::from_fn(|k| sum.moment[k] + block.moment[k]),
@@ -129,11 +118,11 @@ fn survey_liquid<const D: usize>(
     }
 }
 
-fn survey_block<const D: usize>(state: &State<D>, scratch: &Scratch<D>, slot: usize) -> Sums {
+fn survey_block<const D: usize>(state: &State<D>, slot: usize) -> Sums {
     let (blocks, dx) = (&state.blocks, state.blocks.grid().dx);
     let mut shares = [0f32; SIDE * SIDE * SIDE];
     let shares = &mut shares[..state.surface.block_len()];
-    liquid::liquid_shares(blocks, &scratch.boundary, &state.surface, slot, shares);
+    liquid::liquid_shares(blocks, &state.boundary, &state.surface, slot, shares);
     let mut sums = Sums::default();
     if shares.iter().all(|&share| share == 0.0) {
         return sums;

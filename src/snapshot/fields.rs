@@ -50,18 +50,18 @@ pub fn cell_fields<const D: usize>(
     let scalars = wanted.scalars.then(|| {
         let pascal = simulation.pascal_per_q() as f32;
         dense.gather([0; 2], |slot, local| {
-            if !simulation.projection().has_pressure(slot, local) {
+            if !state.projection.has_pressure(slot, local) {
                 return [0; 2];
             }
             // Water a kilometre deep still fits into half precision when counted in hundreds of pascals.
-            let pressure = half_from_f32(state.pressure.q.block(slot)[local] as f32 * pascal / 100.0);
-            if simulation.projection().label.block(slot)[local] != Label::Liquid {
+            let pressure = half_from_f32(state.projection.q.block(slot)[local] as f32 * pascal / 100.0);
+            if state.projection.label.block(slot)[local] != Label::Liquid {
                 return [pressure, 0];
             }
             let outflow: f32 = (0..D)
                 .map(|axis| {
                     let [u0, u1] = faces(&state.velocity[axis], slot, local, axis);
-                    let [a0, a1] = faces(&simulation.boundary().open[axis], slot, local, axis);
+                    let [a0, a1] = faces(&state.boundary.open[axis], slot, local, axis);
                     a1 * u1 - a0 * u0
                 })
                 .sum();
@@ -76,8 +76,8 @@ pub fn cell_fields<const D: usize>(
 /// What every cell belongs to; bubbles are numbered as the report lists them.
 fn regions<const D: usize>(simulation: &Simulation<D>, dense: &Dense<'_, D>) -> Vec<u16> {
     let (state, blocks) = (simulation.state(), simulation.blocks());
-    let regions = &simulation.air().regions;
-    let bubbles = BubbleList::new(state.tracker.records());
+    let regions = &state.air.regions;
+    let bubbles = BubbleList::new(state.air.tracker.records());
     let of = |region: u32| bubbles.of_region(region).and_then(region::of_bubble);
     let far = |cell: [i32; D]| {
         let index = blocks.table_index(blocks.grid().block_of(cell))?;
@@ -85,7 +85,7 @@ fn regions<const D: usize>(simulation: &Simulation<D>, dense: &Dense<'_, D>) -> 
     };
     dense.gather_with(
         |cell| far(cell).unwrap_or(region::AIR),
-        |slot, local| match simulation.projection().label.block(slot)[local] {
+        |slot, local| match state.projection.label.block(slot)[local] {
             Label::Liquid => region::LIQUID,
             Label::Solid => region::SOLID,
             Label::Air => of(regions.of.block(slot)[local]).unwrap_or(region::AIR),

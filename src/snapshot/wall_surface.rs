@@ -28,7 +28,7 @@ pub fn surface_up_to_walls<const D: usize>(simulation: &Simulation<D>) -> Field<
         field.block(slot as usize)[local]
     };
     for_each_block(blocks.slots(), shown.parts(), |slot, values| {
-        if simulation.boundary().nearness(slot) == Nearness::Clear {
+        if state.boundary.nearness(slot) == Nearness::Clear {
             return;
         }
         let first = blocks.first_cell(slot);
@@ -40,8 +40,7 @@ pub fn surface_up_to_walls<const D: usize>(simulation: &Simulation<D>) -> Field<
             let corners = power(2, D);
             for corner in 0..corners {
                 let up = |axis: usize| (corner >> axis & 1) as i32;
-                let wall =
-                    at(&simulation.boundary().corner, std::array::from_fn(|axis| cell[axis] + up(axis)));
+                let wall = at(&state.boundary.corner, std::array::from_fn(|axis| cell[axis] + up(axis)));
                 distance += wall / corners as f32;
                 (0..D).for_each(|axis| slope[axis] += wall * (2 * up(axis) - 1) as f32);
             }

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-pub fn glug(arguments: &[&str], folder: &Path) -> Output {
+fn glug(arguments: &[&str], folder: &Path) -> Output {
     command(arguments, folder).output().expect("glug starts")
 }
 
-pub fn command(arguments: &[&str], folder: &Path) -> Command {
+fn command(arguments: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_glug"));
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
     // No window opens from here.
@@ -18,11 +18,11 @@ pub fn command(arguments: &[&str], folder: &Path) -> Command {
     command
 }
 
-pub fn text(bytes: &[u8]) -> String {
+fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-pub fn files(folder: &Path) -> Vec<String> {
+fn files(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<_> = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
     names.sort();

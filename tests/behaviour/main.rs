@@ -2,7 +2,6 @@
 
 mod boundary;
 mod bubbles;
-mod checkpoint;
 mod cli;
 mod export;
 mod geometry;

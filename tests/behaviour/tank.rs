@@ -5,7 +5,7 @@ use glug::grid::{Blocks, Field, Grid, SIDE, block_cells};
 use glug::linear::SolverParams;
 use glug::liquid::FaceMask;
 use glug::math::{Vector, hash_unit, mix, unflatten};
-use glug::pressure::{self, FREE, Pressure, Problem, Projection, Roles, Solved};
+use glug::pressure::{self, FREE, Problem, Projection, Roles, Solved};
 
 /// Everything a projection needs, on a grid whose blocks are all active.
 pub struct Tank<const D: usize> {
@@ -16,7 +16,6 @@ pub struct Tank<const D: usize> {
     pub velocity: [Field<f32>; D],
     pub valid: [FaceMask; D],
     pub projection: Projection<D>,
-    pub pressure: Pressure,
     pub impulse: [f64; D],
     /// The regions, all one without bubbles at first, and what is asked of them.
     pub region: Field<u32>,
@@ -58,7 +57,6 @@ impl<const D: usize> Tank<D> {
             velocity: std::array::from_fn(|_| field.clone()),
             valid: std::array::from_fn(|_| mask.clone()),
             projection: Projection::new(),
-            pressure: Pressure::new(D),
             impulse: [0.0; D],
             region,
             node: vec![FREE],
@@ -207,14 +205,12 @@ impl<const D: usize> Tank<D> {
         self.guess.resize(self.weight.len(), 0.0);
         // Taken out for the time that the rest of the tank is lent to the problem.
         let mut projection = std::mem::take(&mut self.projection);
-        let mut pressure = self.pressure.clone();
         let (mut velocity, mut valid) = (self.velocity.clone(), self.valid.clone());
         let problem = self.problem();
         pressure::find_unknowns(problem.blocks, &problem.roles, &mut projection);
-        let (faces, system) = ((&mut velocity, &mut valid), (&mut pressure, &mut projection));
-        let solved = pressure::project(faces.0, faces.1, &problem, &params, system.0, system.1, 1.0, None);
-        (self.projection, self.pressure) = (projection, pressure);
-        (self.velocity, self.valid) = (velocity, valid);
+        let solved =
+            pressure::project(&mut velocity, &mut valid, &problem, &params, &mut projection, 1.0, None);
+        (self.projection, self.velocity, self.valid) = (projection, velocity, valid);
         solved
     }
 

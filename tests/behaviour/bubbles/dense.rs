@@ -198,7 +198,7 @@ pub fn found_velocities<const D: usize>(tank: &Tank<D>, faces: &[WetFace<D>]) ->
     let unknowns = Unknowns::new(tank);
     let pressure = |cell: usize| match unknowns.of(cell) {
         Some(row) if row >= unknowns.liquid => tank.projection.shared_q()[row - unknowns.liquid],
-        Some(_) => tank.pressure.q[cell],
+        Some(_) => tank.projection.q[cell],
         None => 0.0,
     };
     let change = |wet: &WetFace<D>| pressure(wet.face.index) - pressure(tank.below(&wet.face));

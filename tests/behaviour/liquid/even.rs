@@ -61,7 +61,7 @@ fn particles_go_where_interpolation_takes_them<const D: usize>() {
     let move_by = |pool: &Pool<D>, even: &(dyn Fn(usize) -> Option<Even<D>> + Sync)| {
         let mut particles = start.clone();
         // Half a cell at most.
-        liquid::advect(&mut particles, &pool.ranges, &pool.blocks, &pool.velocity, 0.08, even);
+        liquid::advect(&mut particles, &pool.sorter.ranges, &pool.blocks, &pool.velocity, 0.08, even);
         particles.position
     };
     let expected = move_by(&pool, &liquid::even_nowhere);
@@ -78,7 +78,7 @@ fn particles_go_where_interpolation_takes_them<const D: usize>() {
     let (mut moved, mut asked) = (0, 0);
     for &slot in pool.blocks.slots().as_slice() {
         let own = cells::<D>(slot as usize);
-        for (cell, range) in pool.ranges.cells(slot as usize).enumerate() {
+        for (cell, range) in pool.sorter.ranges.cells(slot as usize).enumerate() {
             for i in range {
                 let stays = found[i] == start.position[i];
                 assert!(stays || masks::has(&own, cell), "{D}D: a particle in cell {cell} asked nobody");
@@ -109,7 +109,7 @@ fn particles_get_what_interpolation_gives<const D: usize>() {
     for flip in [0.0, 0.9] {
         let give = |even: &(dyn Fn(usize) -> Option<Even<D>> + Sync)| {
             let mut particles = start.clone();
-            let ranges = &pool.ranges;
+            let ranges = &pool.sorter.ranges;
             liquid::grid_to_particles(
                 &mut particles,
                 ranges,

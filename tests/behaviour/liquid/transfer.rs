@@ -33,7 +33,7 @@ fn affine_transfers_keep_a_linear_field<const D: usize>() {
     // Spoil the particles: all must come back from the grid.
     pool.particles.velocity.iter_mut().for_each(|v| *v = [9.0; D]);
     let grid = pool.velocity.clone();
-    let ranges = &pool.ranges;
+    let ranges = &pool.sorter.ranges;
     liquid::grid_to_particles(
         &mut pool.particles,
         ranges,
@@ -125,7 +125,7 @@ fn flip_keeps_what_the_grid_did_not_change<const D: usize>() {
     pool.velocity[1].as_mut_slice().iter_mut().for_each(|u| *u -= 0.5);
     liquid::grid_to_particles(
         &mut pool.particles,
-        &pool.ranges,
+        &pool.sorter.ranges,
         &pool.blocks,
         &pool.velocity,
         &before,

@@ -172,7 +172,7 @@ fn tiles_equal_a_dense_solve<const D: usize>(side: usize, size: usize, band: usi
     }
 
     let scale = q.amax();
-    let errors = unknowns.iter().enumerate().map(|(row, &index)| (tank.pressure.q[index] - q[row]).abs());
+    let errors = unknowns.iter().enumerate().map(|(row, &index)| (tank.projection.q[index] - q[row]).abs());
     let worst = errors.fold(0.0, f64::max) / scale;
     assert!(worst < 1e-9, "{D}D {side} {size}: pressures differ by {worst:.1e}");
     assert!(solved.info.iterations <= 35, "{D}D {side} {size}: {} iterations", solved.info.iterations);

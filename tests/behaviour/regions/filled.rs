@@ -35,7 +35,7 @@ fn coarse_levels_are_those_without_tiles_3d() {
 fn solve_again<const D: usize>(tank: &Tank<D>) -> Solver<D> {
     let projection = &tank.projection;
     let (system, bodies) = (projection.system(&tank.blocks), projection.bodies());
-    let (mut rhs, mut x) = (projection.rhs().clone(), tank.pressure.q.clone());
+    let (mut rhs, mut x) = (projection.rhs().clone(), projection.q.clone());
     let (mut shared_rhs, mut shared_x) = (projection.shared_rhs().to_vec(), projection.shared_q().to_vec());
     let mut solver = Solver::new();
     let (b, c) = (&mut shared_rhs, &mut shared_x);

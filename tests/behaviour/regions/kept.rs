@@ -34,7 +34,7 @@ fn a_solver_that_remembers_solves_as_a_new_one<const D: usize>(cells: usize) {
         let here = report.solve.last().expect("there was a solve").iterations;
         assert_eq!(here, info.iterations, "{D}D frame {frame}");
         // Inside tiles the simulation goes on with a pressure of its own.
-        let all = pool.state().pressure.q.as_slice().iter().zip(afresh.as_slice());
+        let all = pool.projection().q.as_slice().iter().zip(afresh.as_slice());
         let outside: Vec<_> = all.filter(|(_, new)| **new != 0.0).collect();
         assert!(outside.len() > 1000, "{D}D frame {frame}: {} pressures", outside.len());
         let other = outside.iter().filter(|(kept, new)| kept.to_bits() != new.to_bits()).count();
