@@ -9,6 +9,7 @@ mod linear;
 mod liquid;
 mod phases;
 mod pressure;
+mod random_scenes;
 mod regions;
 mod rooms;
 mod runner;
