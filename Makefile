@@ -1,10 +1,10 @@
 # make run    opens the viewer; without a display it renders the comparison into out/
-# make test   formatting, lints, tests
+# make test   formatting, lints, tests; prints how long each group took
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build simulate pictures figures test lint format clean system-packages toolchain lint-tools
+.PHONY: help run build simulate pictures figures test forget-times checked lint bench format clean system-packages toolchain lint-tools
 
 # The scene for `make simulate` and for `make run` without a display; the viewer has a default of its own.
 SCENE ?=
@@ -71,13 +71,33 @@ pictures: build ## simulate and draw the pictures of README and gallery anew (mi
 figures: build ## simulate, draw and measure what the paper's figures show: docs/figures.md (minutes)
 	$(GLUG) figures --out docs
 
-test: lint ## formatting, lints and all tests
-	cargo test $(CARGO_FLAGS)
-	cargo check $(CARGO_FLAGS) --no-default-features
+# The core without the window, with debug assertions: fast paths are checked against slow ones.
+CHECKED_FLAGS := --profile checked --locked --no-default-features
+# A word in the names of the benches to run; all if empty.
+ONLY ?=
+
+test: forget-times lint checked ## formatting, lints and all tests
+	.ci/timed --groups library $(CARGO_FLAGS) --lib
+	.ci/timed --groups behaviour $(CARGO_FLAGS) --test behaviour
+	.ci/timed "memory" cargo test $(CARGO_FLAGS) --test allocation
+	.ci/timed "window" cargo test $(CARGO_FLAGS) --test viewer --bins
+	.ci/timed "examples in the documentation" cargo test $(CARGO_FLAGS) --doc
+	@.ci/timed --sum
+
+forget-times:
+	@rm -f $(or $(CARGO_TARGET_DIR),target)/test-times
+
+checked: system-packages toolchain ## tests of the core with debug assertions
+	.ci/timed --groups "checked library" $(CHECKED_FLAGS) --lib
+	.ci/timed --groups "checked behaviour" $(CHECKED_FLAGS) --test behaviour
 
 lint: system-packages toolchain lint-tools ## formatting and lints
 	cargo fmt --check
-	cargo clippy $(CARGO_FLAGS) --all-targets -- -D warnings
+	.ci/timed "lints" cargo clippy $(CARGO_FLAGS) --all-targets -- -D warnings
+	.ci/timed "lints without the window" cargo clippy $(CARGO_FLAGS) --no-default-features --all-targets -- -D warnings
+
+bench: toolchain ## measure stages and solver on fixed scenes; ONLY=word for some of them
+	cargo bench --locked --no-default-features --bench step --bench solve -- $(ONLY)
 
 format: toolchain lint-tools ## format the sources
 	cargo fmt

@@ -3,6 +3,8 @@
 mod boundary;
 mod bubbles;
 mod cli;
+mod determinism;
+mod every_scene;
 mod export;
 mod geometry;
 mod linear;

@@ -279,28 +279,3 @@ fn a_comparison_with_nothing_starts_from_the_beginning() {
     }));
     assert_eq!(after(&heir, |_| true).report.frame, 0);
 }
-
-/// Prints the figures; they mean something on an idle machine only.
-#[test]
-#[ignore = "measures"]
-fn how_long_from_reset_to_the_first_picture() {
-    for scene in crate::scene::library() {
-        let worker = Worker::start(2, &Arc::new(Pace::default())).expect("a thread");
-        worker.send(Command::Load { scene: scene.name.to_owned(), overrides: Overrides::default() });
-        worker.send(Command::Play);
-        let before = after(&worker, |s| s.report.frame >= 2);
-        let start = Instant::now();
-        worker.send(Command::Reset);
-        let first = after(&worker, |s| s.run > before.run).run;
-        let shown = start.elapsed();
-        // The first shows how the run will start; the next one is that start.
-        after(&worker, |s| s.run > first);
-        let started = start.elapsed();
-        println!(
-            "{:20} {:.3} s, built after {:.3} s",
-            scene.name,
-            shown.as_secs_f64(),
-            started.as_secs_f64()
-        );
-    }
-}

@@ -126,20 +126,6 @@ impl<const D: usize> Domain<D> {
         self.shared_x.push(0.0);
     }
 
-    /// The same cells with every shared node held at zero.
-    pub fn grounded(mut self) -> Self {
-        for node in 0..self.shared.len() {
-            for (cell, link, area) in self.shared.links(node) {
-                self.ground[cell] += link;
-                self.area[cell] += area;
-            }
-        }
-        self.shared.clear();
-        self.shared_rhs.clear();
-        self.shared_x.clear();
-        self
-    }
-
     /// Makes the fields hold all active blocks.
     pub fn resize(&mut self) {
         let slots = self.blocks.slot_count();

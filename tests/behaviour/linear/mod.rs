@@ -4,7 +4,6 @@ mod domain;
 mod exact;
 mod hard;
 mod krylov;
-mod large;
 mod materials;
 mod scenery;
 mod shapes;
