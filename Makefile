@@ -1,10 +1,10 @@
 # make run    opens the viewer; without a display it renders the comparison into out/
-# make test   formatting, lints, tests
+# make test   formatting, lints, tests; prints how long each group took
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build simulate pictures figures test lint format clean system-packages toolchain lint-tools
+.PHONY: help run build simulate pictures figures test forget-times checked lint bench format clean system-packages toolchain lint-tools
 
 # The scene for `make simulate` and for `make run` without a display; the viewer has a default of its own.
 SCENE ?=
@@ -71,14 +71,38 @@ pictures: build ## simulate and draw the pictures of README and gallery anew (mi
 figures: build ## simulate, draw and measure what the paper's figures show: docs/figures.md (minutes)
 	$(GLUG) figures --out docs
 
-test: lint ## formatting, lints and all tests
-	# Examples are linted above; compiling them here would build the solver anew for each.
-	cargo test $(CARGO_FLAGS) --lib --bins --tests
-	cargo check $(CARGO_FLAGS) --no-default-features
+# The core without the window, with debug assertions: fast paths are checked against slow ones.
+CHECKED_FLAGS := --profile checked --locked --no-default-features
+# A word in the names of the benches to run; all if empty.
+ONLY ?=
+
+test: forget-times lint checked ## formatting, lints and all tests
+	.ci/timed --groups library $(CARGO_FLAGS) --lib
+	.ci/timed --groups behaviour $(CARGO_FLAGS) --test behaviour
+	.ci/timed "memory" cargo test $(CARGO_FLAGS) --test allocation
+	.ci/timed "window" cargo test $(CARGO_FLAGS) --test viewer --bins
+	.ci/timed "examples in the documentation" cargo test $(CARGO_FLAGS) --doc
+	@.ci/timed --sum
+
+forget-times:
+	@rm -f $(or $(CARGO_TARGET_DIR),target)/test-times
+
+# Groups of tests in which fast paths run beside slow ones, and all models step once; long simulations would add nothing.
+CHECKED_GROUPS := boundary:: every_scene geometry:: linear:: liquid:: phases:: pressure:: random_scenes surface:: tiles:: \
+	bubbles::fill bubbles::dense bubbles::projection
+
+checked: system-packages toolchain ## tests of the core with debug assertions
+	.ci/timed "checked: compiling" cargo test $(CHECKED_FLAGS) --lib --test behaviour --no-run
+	.ci/timed "checked library" cargo test $(CHECKED_FLAGS) --lib
+	.ci/timed "checked behaviour" cargo test $(CHECKED_FLAGS) --test behaviour -- $(CHECKED_GROUPS)
 
 lint: system-packages toolchain lint-tools ## formatting and lints
 	cargo fmt --check
-	cargo clippy $(CARGO_FLAGS) --all-targets -- -D warnings
+	.ci/timed "lints" cargo clippy $(CARGO_FLAGS) --all-targets -- -D warnings
+	.ci/timed "lints without the window" cargo clippy $(CARGO_FLAGS) --no-default-features --all-targets -- -D warnings
+
+bench: toolchain ## measure stages and solver on fixed scenes; ONLY=word for some of them
+	cargo bench --locked --no-default-features --bench step --bench solve -- $(ONLY)
 
 format: toolchain lint-tools ## format the sources
 	cargo fmt

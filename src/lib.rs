@@ -1,7 +1,8 @@
 //! Glug simulates liquids with bubbles on a staggered grid, in two and three dimensions from one source.
 //!
-//! A room (module) uses the rooms listed above it, never those below: `math`, `grid`, `linear`, `geometry`,
-//! `liquid`, `bubbles`, `regions`, `pressure`, `sim`, `scene`, `snapshot`, `runner`, `export`, `viewer`, `cli`.
+//! A room (module) uses the rooms listed above it, never those below: `archive`, `math`, `grid`, `linear`, `geometry`,
+//! `liquid`, `gas`, `bubbles`, `tiles`, `pressure`, `sim`, `scene`, `checkpoint`, `snapshot`, `runner`, `export`,
+//! `realtime`, `viewer`, `cli`.
 //!
 //! Paper keys used in comments:
 //! * `CBAR`: Goldade, Aanjaneya, Batty 2020, *Constraint Bubbles and Affine Regions*.
@@ -10,19 +11,23 @@
 //! * `FSCG`: Bridson, *Fluid Simulation for Computer Graphics*.
 //! * `ZB05`: Zhu, Bridson 2005, *Animating Sand as a Fluid*.
 
+pub mod archive;
 pub mod bubbles;
+pub mod checkpoint;
 pub mod cli;
 pub mod export;
+pub mod gas;
 pub mod geometry;
 pub mod grid;
 pub mod linear;
 pub mod liquid;
 pub mod math;
 pub mod pressure;
-pub mod regions;
+pub mod realtime;
 pub mod runner;
 pub mod scene;
 pub mod sim;
 pub mod snapshot;
+pub mod tiles;
 #[cfg(feature = "viewer")]
 pub mod viewer;

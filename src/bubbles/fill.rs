@@ -1,22 +1,21 @@
-//! The flood fill: face-connected cells of one phase, through open faces, are one region (CBAR §4).
+//! The flood fill: face-connected cells of one phase, through open faces, are one component (CBAR §4).
 //!
 //! Three steps. Every block splits its own cells into pieces, in parallel and 64 cells at a time. Pieces that touch
 //! across blocks are joined. Blocks that are not stored hold nothing but air, or nothing but wall; each airy one counts
-//! as one piece. The fill covers the volume and not the surface, so that a bubble with a droplet in it is one region.
+//! as one piece. The fill covers the volume and not the surface, so that a bubble with a droplet in it is one
+//! component.
 
 use crate::geometry::{Boundary, Label, Nearness, Settled, Walls};
 use crate::grid::masks::{self, Bits};
 use crate::grid::{Blocks, Field, SIDE, VOID, block_cells, for_each_block};
-use crate::math::{Real, Side, Vector, unflatten};
+use crate::math::{Real, Sets, Side, Vector, unflatten};
 
-use crate::math::Sets;
+/// The component of a cell that has none.
+pub const NO_COMPONENT: u32 = u32::MAX;
 
-/// The region of a cell that has none.
-pub const NO_REGION: u32 = u32::MAX;
-
-/// One connected region.
+/// One connected component.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Region {
+pub struct Component {
     /// Air or liquid.
     pub phase: Label,
     /// Whether it is air that reaches an open side of the domain.
@@ -31,52 +30,52 @@ pub struct Region {
 
 /// What the fill keeps about a block besides its cells' pieces.
 #[derive(Clone, Copy, Debug, Default)]
-struct Edge {
+struct BlockPieces {
     /// Per phase (air, liquid), axis and end: the cells at the block's edge.
     plane: [[[u64; 2]; 3]; 2],
     /// Per axis: open faces at the low edge.
     open: [u64; 3],
     /// Pieces in the block.
     pieces: u32,
-    /// Of those, the first so many are air.
+    /// How many of the pieces are air; these come first.
     air: u32,
     /// Bit per piece (the last for all from 63 on): reaches an open side; touches a wall.
     outside: u64,
     walls: u64,
-    /// The region of the only piece, when there is no other.
-    region: u32,
+    /// The component of the only piece, when there is no other.
+    component: u32,
 }
 
-/// The regions of the last fill, and the memory for the next.
+/// The components of the last fill, and the memory for the next.
 #[derive(Clone, Debug)]
-pub struct Regions<const D: usize> {
-    /// Which region each cell belongs to: an index into `list`, or [`NO_REGION`].
+pub struct Components<const D: usize> {
+    /// Which component each cell belongs to: an index into `list`, or [`NO_COMPONENT`].
     pub of: Field<u32>,
-    /// All regions, in the order in which their first cells are stored.
-    pub list: Vec<Region>,
-    edge: Field<Edge>,
+    /// All components, in the order in which their first cells are stored.
+    pub list: Vec<Component>,
+    edge: Field<BlockPieces>,
     first_piece: Vec<u32>,
     /// Per block of the lookup table: the piece of an airy block that is not stored.
     far_piece: Vec<u32>,
     sets: Sets,
-    region_of_piece: Vec<u32>,
+    component_of_piece: Vec<u32>,
 }
 
-impl<const D: usize> Regions<D> {
-    /// No region yet.
+impl<const D: usize> Components<D> {
+    /// No component yet.
     pub fn new() -> Self {
-        Regions {
-            of: Field::new(block_cells(D), NO_REGION),
+        Components {
+            of: Field::new(block_cells(D), NO_COMPONENT),
             list: Vec::new(),
-            edge: Field::new(1, Edge::default()),
+            edge: Field::new(1, BlockPieces::default()),
             first_piece: Vec::new(),
             far_piece: Vec::new(),
             sets: Sets::default(),
-            region_of_piece: Vec::new(),
+            component_of_piece: Vec::new(),
         }
     }
 
-    /// Finds all regions anew.
+    /// Finds all components anew.
     pub fn fill(
         &mut self,
         blocks: &Blocks<D>,
@@ -89,7 +88,7 @@ impl<const D: usize> Regions<D> {
         self.of.resize(blocks.slot_count());
         self.edge.resize(blocks.slot_count());
         for_each_block(blocks.slots(), (self.of.parts(), self.edge.parts()), |slot, (of, edge)| {
-            // A settled block in one piece keeps what is known of it, and its cells the region they had.
+            // A settled block in one piece keeps what is known of it, and its cells the component they had.
             if settled.is_settled(slot) && edge[0].pieces <= 1 {
                 return;
             }
@@ -98,27 +97,27 @@ impl<const D: usize> Regions<D> {
         self.number_pieces(blocks, far);
         self.join_stored(blocks);
         self.join_far(blocks);
-        self.list_regions(blocks, walls);
-        let (first, region) = (&self.first_piece, &self.region_of_piece);
+        self.list_components(blocks, walls);
+        let (first, component) = (&self.first_piece, &self.component_of_piece);
         for_each_block(blocks.slots(), (self.of.parts(), self.edge.parts()), |slot, (of, edge)| {
             if edge[0].pieces <= 1 {
-                let now = region.get(first[slot] as usize).copied().unwrap_or(NO_REGION);
-                if !settled.is_settled(slot) || edge[0].region != now {
-                    of.iter_mut().filter(|of| **of != NO_REGION).for_each(|of| *of = now);
-                    edge[0].region = now;
+                let now = component.get(first[slot] as usize).copied().unwrap_or(NO_COMPONENT);
+                if !settled.is_settled(slot) || edge[0].component != now {
+                    of.iter_mut().filter(|of| **of != NO_COMPONENT).for_each(|of| *of = now);
+                    edge[0].component = now;
                 }
                 return;
             }
-            for of in of.iter_mut().filter(|of| **of != NO_REGION) {
-                *of = region[(first[slot] + *of) as usize];
+            for of in of.iter_mut().filter(|of| **of != NO_COMPONENT) {
+                *of = component[(first[slot] + *of) as usize];
             }
         });
     }
 
-    /// The region of a block that has a part in no other.
-    pub fn only_region(&self, slot: usize) -> Option<u32> {
+    /// The component of a block that has a part in no other.
+    pub fn only_component(&self, slot: usize) -> Option<u32> {
         let edge = &self.edge[slot];
-        (edge.pieces == 1).then_some(edge.region)
+        (edge.pieces == 1).then_some(edge.component)
     }
 
     /// How many.
@@ -131,10 +130,10 @@ impl<const D: usize> Regions<D> {
         self.list.is_empty()
     }
 
-    /// The region of a block that is not stored, if it is airy.
-    pub fn far_region(&self, table_index: usize) -> Option<u32> {
-        let piece = self.far_piece.get(table_index).filter(|piece| **piece != NO_REGION)?;
-        self.region_of_piece.get(*piece as usize).copied().filter(|region| *region != NO_REGION)
+    /// The component of a block that is not stored, if it is airy.
+    pub fn far_component(&self, table_index: usize) -> Option<u32> {
+        let piece = self.far_piece.get(table_index).filter(|piece| **piece != NO_COMPONENT)?;
+        self.component_of_piece.get(*piece as usize).copied().filter(|component| *component != NO_COMPONENT)
     }
 
     /// Bytes held.
@@ -152,7 +151,7 @@ impl<const D: usize> Regions<D> {
         }
         self.sets.reset(next as usize);
         self.far_piece.clear();
-        self.far_piece.resize(blocks.table_len(), NO_REGION);
+        self.far_piece.resize(blocks.table_len(), NO_COMPONENT);
         for coords in blocks.grid().all_blocks() {
             if blocks.slot_at(coords) == VOID
                 && let Some(index) = blocks.table_index(coords)
@@ -186,13 +185,14 @@ impl<const D: usize> Regions<D> {
             if touching == 0 {
                 continue;
             }
-            let single = |edge: &Edge| if phase == 0 { edge.air == 1 } else { edge.pieces - edge.air == 1 };
+            let single =
+                |edge: &BlockPieces| if phase == 0 { edge.air == 1 } else { edge.pieces - edge.air == 1 };
             // One face is enough when each side is in one piece.
             let touching =
                 if single(&here) && single(&there) { touching & touching.wrapping_neg() } else { touching };
             for bit in masks::each_in(touching) {
-                let own = self.piece_at(slot, masks::plane_cell::<D>(bit, axis, false));
-                let other = self.piece_at(low, masks::plane_cell::<D>(bit, axis, true));
+                let own = self.piece_at(slot, masks::plane_cell::<D>(bit, axis, Side::Low));
+                let other = self.piece_at(low, masks::plane_cell::<D>(bit, axis, Side::High));
                 self.sets.join(own, other);
             }
         }
@@ -206,21 +206,21 @@ impl<const D: usize> Regions<D> {
             return;
         }
         let Some(far) = blocks.table_index(coords).map(|index| self.far_piece[index]) else { return };
-        if far == NO_REGION {
+        if far == NO_COMPONENT {
             return;
         }
         let edge = self.edge[slot];
-        let high = side == Side::High;
-        let air = edge.plane[0][axis][high as usize] & if high { u64::MAX } else { edge.open[axis] };
+        let open = if side == Side::High { u64::MAX } else { edge.open[axis] };
+        let air = edge.plane[0][axis][side.index()] & open;
         // One face is enough when all air here is in one piece.
         let air = if edge.air == 1 { air & air.wrapping_neg() } else { air };
         for bit in masks::each_in(air) {
-            let own = self.piece_at(slot, masks::plane_cell::<D>(bit, axis, high));
+            let own = self.piece_at(slot, masks::plane_cell::<D>(bit, axis, side));
             self.sets.join(own, far);
         }
     }
 
-    /// The piece of a cell that has one, before pieces became regions.
+    /// The piece of a cell that has one, before pieces became components.
     fn piece_at(&self, slot: usize, cell: usize) -> u32 {
         let local = if self.edge[slot].pieces == 1 { 0 } else { self.of.block(slot)[cell] };
         self.first_piece[slot] + local
@@ -229,65 +229,65 @@ impl<const D: usize> Regions<D> {
     fn join_far(&mut self, blocks: &Blocks<D>) {
         for index in 0..self.far_piece.len() {
             let own = self.far_piece[index];
-            if own == NO_REGION {
+            if own == NO_COMPONENT {
                 continue;
             }
             let coords = blocks.table_coords(index);
             for axis in 0..D {
                 let mut low = coords;
                 low[axis] -= 1;
-                let other = blocks.table_index(low).map_or(NO_REGION, |index| self.far_piece[index]);
-                if other != NO_REGION {
+                let other = blocks.table_index(low).map_or(NO_COMPONENT, |index| self.far_piece[index]);
+                if other != NO_COMPONENT {
                     self.sets.join(own, other);
                 }
             }
         }
     }
 
-    /// Turns sets of pieces into regions, and sums up what is known of their pieces.
-    fn list_regions(&mut self, blocks: &Blocks<D>, walls: &Walls<D>) {
+    /// Turns sets of pieces into components, and sums up what is known of their pieces.
+    fn list_components(&mut self, blocks: &Blocks<D>, walls: &Walls<D>) {
         self.list.clear();
-        self.region_of_piece.clear();
-        self.region_of_piece.resize(self.sets.len(), NO_REGION);
+        self.component_of_piece.clear();
+        self.component_of_piece.resize(self.sets.len(), NO_COMPONENT);
         for &slot in blocks.slots().as_slice() {
             let edge = self.edge[slot as usize];
             for piece in 0..edge.pieces {
                 let number = self.first_piece[slot as usize] + piece;
                 let phase = if piece < edge.air { Label::Air } else { Label::Liquid };
-                let region = self.region_of(number, phase);
+                let component = self.component_of(number, phase);
                 let bit = 1u64 << piece.min(63);
-                region.open |= edge.outside & bit != 0;
-                region.touches_solid |= edge.walls & bit != 0;
+                component.open |= edge.outside & bit != 0;
+                component.touches_solid |= edge.walls & bit != 0;
             }
         }
         let cells = blocks.grid().cells;
         for index in 0..self.far_piece.len() {
             let piece = self.far_piece[index];
-            if piece == NO_REGION {
+            if piece == NO_COMPONENT {
                 continue;
             }
             let first = blocks.grid().first_cell(blocks.table_coords(index));
-            let region = self.region_of(piece, Label::Air);
+            let component = self.component_of(piece, Label::Air);
             let (mut inside, mut centre) = (1, [0.0; 3]);
             for axis in 0..D {
                 let (low, high) = (first[axis], first[axis] + SIDE as i32);
                 let end = cells[axis] as i32;
-                region.open |= (low < 0 && walls.open[axis][0]) || (high > end && walls.open[axis][1]);
-                region.touches_solid |=
+                component.open |= (low < 0 && walls.open[axis][0]) || (high > end && walls.open[axis][1]);
+                component.touches_solid |=
                     (low <= 0 && !walls.open[axis][0]) || (high >= end && !walls.open[axis][1]);
                 inside *= (high.min(end) - low.max(0)).max(0) as usize;
                 centre[axis] = 0.5 * (high.min(end) + low.max(0)) as Real;
             }
-            region.far_cells += inside;
-            (0..D).for_each(|k| region.far_moment[k] += inside as Real * centre[k]);
+            component.far_cells += inside;
+            (0..D).for_each(|k| component.far_moment[k] += inside as Real * centre[k]);
         }
     }
 
-    fn region_of(&mut self, piece: u32, phase: Label) -> &mut Region {
+    fn component_of(&mut self, piece: u32, phase: Label) -> &mut Component {
         let root = self.sets.find(piece) as usize;
-        if self.region_of_piece[root] == NO_REGION {
-            self.region_of_piece[root] = self.list.len() as u32;
-            self.list.push(Region {
+        if self.component_of_piece[root] == NO_COMPONENT {
+            self.component_of_piece[root] = self.list.len() as u32;
+            self.list.push(Component {
                 phase,
                 open: false,
                 touches_solid: false,
@@ -295,13 +295,13 @@ impl<const D: usize> Regions<D> {
                 far_moment: [0.0; 3],
             });
         }
-        let region = self.region_of_piece[root];
-        self.region_of_piece[piece as usize] = region;
-        &mut self.list[region as usize]
+        let component = self.component_of_piece[root];
+        self.component_of_piece[piece as usize] = component;
+        &mut self.list[component as usize]
     }
 }
 
-impl<const D: usize> Default for Regions<D> {
+impl<const D: usize> Default for Components<D> {
     fn default() -> Self {
         Self::new()
     }
@@ -315,18 +315,18 @@ fn split_block<const D: usize>(
     label: &Field<Label>,
     slot: usize,
     of: &mut [u32],
-) -> Edge {
+) -> BlockPieces {
     let labels = label.block(slot);
     let clear = boundary.nearness(slot) == Nearness::Clear;
     let bits = boundary.bits(slot);
     let open: [Bits; D] = std::array::from_fn(|axis| bits.passable[axis]);
-    let mut edge = Edge::default();
+    let mut edge = BlockPieces::default();
     for axis in 0..D {
-        edge.open[axis] = masks::plane::<D>(&open[axis], axis, false);
+        edge.open[axis] = masks::plane::<D>(&open[axis], axis, Side::Low);
     }
     let beyond = cells_beyond_open_sides(blocks, walls, slot);
     let at_wall = &bits.cut;
-    of.fill(NO_REGION);
+    of.fill(NO_COMPONENT);
     for (phase, wanted) in [Label::Air, Label::Liquid].into_iter().enumerate() {
         let mut left = if labels.iter().all(|&label| label == wanted) {
             masks::all(D)
@@ -334,8 +334,8 @@ fn split_block<const D: usize>(
             masks::bits_of(labels, |label| label == wanted)
         };
         for axis in 0..D {
-            for high in [false, true] {
-                edge.plane[phase][axis][high as usize] = masks::plane::<D>(&left, axis, high);
+            for side in Side::BOTH {
+                edge.plane[phase][axis][side.index()] = masks::plane::<D>(&left, axis, side);
             }
         }
         while let Some(seed) = masks::first(&left) {
@@ -396,6 +396,9 @@ pub struct WallBlocks {
     needed: Vec<u32>,
     /// How many of them have a surface.
     surfaces: usize,
+    /// Per place in the table: how far solids that never move are from the block's centre, and solids altogether.
+    standing: Vec<Real>,
+    distance: Vec<Real>,
 }
 
 impl WallBlocks {
@@ -405,22 +408,40 @@ impl WallBlocks {
         if known && !walls.any_moving() {
             return;
         }
-        self.airy.clear();
-        self.airy.resize(blocks.table_len(), false);
-        self.needed.clear();
         let grid = blocks.grid();
         let half = 0.5 * SIDE as Real;
         let reach = (half * (D as Real).sqrt() + 1.0) * grid.dx;
-        for coords in grid.all_blocks() {
-            let Some(index) = blocks.table_index(coords) else { continue };
+        let centre = |coords: [i32; D]| {
             let first = grid.first_cell(coords);
-            let centre = Vector::from_fn(|axis, _| (first[axis] as Real + half) * grid.dx);
+            Vector::from_fn(|axis, _| (first[axis] as Real + half) * grid.dx)
+        };
+        let places = || grid.all_blocks().filter_map(|coords| Some((blocks.table_index(coords)?, coords)));
+        if !known {
+            self.standing.clear();
+            self.standing.resize(blocks.table_len(), Real::INFINITY);
+            for solid in walls.solids.iter().filter(|solid| !solid.is_moving()) {
+                for (index, coords) in places() {
+                    self.standing[index] = self.standing[index].min(solid.distance(&centre(coords), time));
+                }
+            }
+        }
+        self.distance.clone_from(&self.standing);
+        for solid in walls.solids.iter().filter(|solid| solid.is_moving() && solid.is_present(time)) {
+            let solid = solid.at(time);
+            for (index, coords) in places() {
+                self.distance[index] = self.distance[index].min(solid.distance(&centre(coords)));
+            }
+        }
+        self.airy.clear();
+        self.airy.resize(blocks.table_len(), false);
+        self.needed.clear();
+        for (index, coords) in places() {
+            let first = grid.first_cell(coords);
             let beyond_closed = (0..D).any(|axis| {
                 (!walls.open[axis][0] && first[axis] + SIDE as i32 <= 0)
                     || (!walls.open[axis][1] && first[axis] >= grid.cells[axis] as i32)
             });
-            let distance =
-                walls.solids.iter().map(|s| s.distance(&centre, time)).fold(Real::INFINITY, Real::min);
+            let distance = self.distance[index];
             if beyond_closed {
                 continue;
             }

@@ -1,18 +1,18 @@
 //! Rest volumes through splits and merges (CBAR eq. 26).
 //!
-//! Old and new regions form a bipartite graph: an edge says that air of the one is now in the other. All old regions of
-//! a connected part of that graph pool their rest volumes, and the new ones share the pool in proportion to their sizes.
-//! A pure split, a pure merge and a split while merging (CBAR fig. 15) are one and the same case.
+//! Old and new components form a bipartite graph: an edge says that air of the one is now in the other. All old
+//! components of a connected part of that graph pool their rest volumes, and the new ones share the pool in proportion
+//! to their sizes. A pure split, a pure merge and a split while merging (CBAR fig. 15) are one and the same case.
 //!
 //! Air that is open to the outside is a pool without a bottom: what joins it is gone, and what it gives off is measured
 //! when it comes. A bubble that exchanges air with it keeps its *relative* deviation from its rest volume.
 
 use crate::math::Sets;
 
-/// A region on one side of the graph.
+/// A component on one side of the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Party {
-    /// What it should measure; of no meaning for new regions.
+pub struct Vertex {
+    /// What it should measure; of no meaning for new components.
     pub rest: f64,
     /// What it measures.
     pub volume: f64,
@@ -33,32 +33,32 @@ struct Pool {
     rest: f64,
     old_volume: f64,
     new_volume: f64,
-    /// Closed regions exchange air with open ones.
+    /// Closed components exchange air with open ones.
     leaks: bool,
 }
 
-/// What a new region gets.
+/// What a new component gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Share {
     /// A rest volume out of its part of the graph.
     Rest(f64),
     /// It came out of open air alone: what it measures now is what it should be.
     Measured,
-    /// No old region leads to it.
+    /// No old component leads to it.
     Nothing,
 }
 
 impl Graph {
-    /// Shares the old rest volumes among the new regions. `edges` are pairs of an old and a new region.
+    /// Shares the old rest volumes among the new components. `edges` are pairs of an old and a new component.
     pub fn redistribute(
         &mut self,
-        old: &[Party],
-        new: &[Party],
+        old: &[Vertex],
+        new: &[Vertex],
         edges: impl Iterator<Item = (usize, usize)> + Clone,
         mut give: impl FnMut(usize, Share),
     ) {
         self.sets.reset(old.len() + new.len());
-        // Open air does not tie the bubbles that touch it together: only closed regions do.
+        // Open air does not tie the bubbles that touch it together: only closed components do.
         for (from, to) in edges.clone().filter(|&(from, to)| !old[from].open && !new[to].open) {
             self.sets.join(from as u32, (old.len() + to) as u32);
         }
@@ -105,11 +105,11 @@ mod tests {
     use super::*;
     use crate::math::{hash_unit, mix};
 
-    fn closed(rest: f64, volume: f64) -> Party {
-        Party { rest, volume, open: false }
+    fn closed(rest: f64, volume: f64) -> Vertex {
+        Vertex { rest, volume, open: false }
     }
 
-    fn shares(old: &[Party], new: &[Party], edges: &[(usize, usize)]) -> Vec<Share> {
+    fn shares(old: &[Vertex], new: &[Vertex], edges: &[(usize, usize)]) -> Vec<Share> {
         let mut found = vec![Share::Nothing; new.len()];
         Graph::default().redistribute(old, new, edges.iter().copied(), |i, share| found[i] = share);
         found
@@ -132,8 +132,8 @@ mod tests {
 
     #[test]
     fn open_air_swallows_and_gives_without_a_debt() {
-        let old = [Party { rest: 0.0, volume: 1e6, open: true }, closed(10.0, 8.0)];
-        let new = [Party { rest: 0.0, volume: 1e6, open: true }, closed(0.0, 4.0), closed(0.0, 3.0)];
+        let old = [Vertex { rest: 0.0, volume: 1e6, open: true }, closed(10.0, 8.0)];
+        let new = [Vertex { rest: 0.0, volume: 1e6, open: true }, closed(0.0, 4.0), closed(0.0, 3.0)];
         // Half of the bubble bursts into the open, and the open air traps another one.
         let found = shares(&old, &new, &[(0, 0), (1, 0), (1, 1), (0, 2)]);
         assert_eq!(found, [Share::Measured, Share::Rest(5.0), Share::Measured]);
@@ -144,8 +144,8 @@ mod tests {
         assert_eq!(shares(&[closed(1.0, 1.0)], &[closed(0.0, 2.0)], &[]), [Share::Nothing]);
     }
 
-    /// A random graph: every old region leads somewhere.
-    fn random_case(salt: u64) -> (Vec<Party>, Vec<Party>, Vec<(usize, usize)>) {
+    /// A random graph: every old component leads somewhere.
+    fn random_case(salt: u64) -> (Vec<Vertex>, Vec<Vertex>, Vec<(usize, usize)>) {
         let draw = |i: u64| hash_unit(mix(salt).wrapping_add(i)) as f64;
         let (olds, news) = (1 + (draw(0) * 40.0) as usize, 1 + (draw(1) * 40.0) as usize);
         let old = (0..olds).map(|i| closed(0.01 + draw(10 + i as u64), 1.0)).collect();
@@ -173,8 +173,8 @@ mod tests {
             assert!((total(&found) - before).abs() <= 1e-12 * before, "case {salt}");
             // The same with all names reversed and the edges in another order.
             let (olds, news) = (old.len(), new.len());
-            let flipped_old: Vec<Party> = old.iter().rev().copied().collect();
-            let flipped_new: Vec<Party> = new.iter().rev().copied().collect();
+            let flipped_old: Vec<Vertex> = old.iter().rev().copied().collect();
+            let flipped_new: Vec<Vertex> = new.iter().rev().copied().collect();
             let flipped_edges: Vec<(usize, usize)> =
                 edges.iter().rev().map(|&(a, b)| (olds - 1 - a, news - 1 - b)).collect();
             let mut flipped = shares(&flipped_old, &flipped_new, &flipped_edges);

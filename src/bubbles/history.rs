@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::math::Real;
 
@@ -43,9 +43,16 @@ pub struct Event {
 }
 
 /// The latest events, and how many there were.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     events: VecDeque<Event>,
+    total: usize,
+}
+
+/// A [`History`] as a saved file holds it: what JSON says of events in words is two numbers there.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SavedHistory {
+    events: Vec<(Real, u64, (u8, u64))>,
     total: usize,
 }
 
@@ -62,6 +69,46 @@ impl History {
         self.total += 1;
     }
 
+    /// What a saved file holds of it.
+    pub(super) fn to_saved(&self) -> SavedHistory {
+        let kind = |kind: EventKind| match kind {
+            EventKind::Present => (0, 0),
+            EventKind::Released => (1, 0),
+            EventKind::Trapped => (2, 0),
+            EventKind::SplitFrom(other) => (3, other),
+            EventKind::MergedInto(other) => (4, other),
+            EventKind::Burst => (5, 0),
+            EventKind::Collapsed => (6, 0),
+            EventKind::Void => (7, 0),
+            EventKind::Closed => (8, 0),
+        };
+        let events = self.events.iter().map(|event| (event.time, event.id, kind(event.kind)));
+        SavedHistory { events: events.collect(), total: self.total }
+    }
+
+    /// The inverse of [`Self::to_saved`]; none if that holds something that cannot happen.
+    pub(super) fn from_saved(saved: SavedHistory) -> Option<Self> {
+        let kind = |(kind, other): (u8, u64)| {
+            Some(match kind {
+                0 => EventKind::Present,
+                1 => EventKind::Released,
+                2 => EventKind::Trapped,
+                3 => EventKind::SplitFrom(other),
+                4 => EventKind::MergedInto(other),
+                5 => EventKind::Burst,
+                6 => EventKind::Collapsed,
+                7 => EventKind::Void,
+                8 => EventKind::Closed,
+                _ => return None,
+            })
+        };
+        let events =
+            saved.events.into_iter().map(|(time, id, what)| Some(Event { time, id, kind: kind(what)? }));
+        let events: VecDeque<Event> = events.collect::<Option<_>>()?;
+        (events.len() <= MOST_EVENTS && events.len() <= saved.total)
+            .then_some(History { events, total: saved.total })
+    }
+
     /// All events that are still known, oldest first.
     pub fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
         self.events.iter()
@@ -72,7 +119,7 @@ impl History {
         self.total
     }
 
-    /// Those after the first `known`, as far as they are still known.
+    /// Events after the first `known`, as far as they are still held.
     pub fn since(&self, known: usize) -> impl Iterator<Item = &Event> {
         let new = self.total.saturating_sub(known).min(self.events.len());
         self.events.iter().skip(self.events.len() - new)

@@ -1,4 +1,4 @@
-//! Which regions are listed as bubbles, and where: reports and pictures count them by one list.
+//! Which components are listed as bubbles, and where: reports and pictures count them by one list.
 
 use crate::geometry::Label;
 
@@ -20,34 +20,45 @@ impl BubbleIndex {
     }
 }
 
-/// All regions of air, the outside air among them, in the order of their regions.
+/// All components of air, the outside air among them, in the order of their components.
+///
+/// ```no_run
+/// use glug::bubbles::BubbleList;
+/// # fn of(simulation: &glug::sim::Simulation<2>) {
+/// let list = BubbleList::new(simulation.tracker().records());
+/// for component in list.components() {
+///     let bubble = list.of_component(component as u32).expect("it is in the list");
+///     println!("bubble {} is component {component} of the flood fill", bubble.get());
+/// }
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BubbleList {
-    regions: Vec<u32>,
+    components: Vec<u32>,
     index: Vec<Option<BubbleIndex>>,
 }
 
 impl BubbleList {
-    /// Lists the air among these regions.
+    /// Lists the air among these components.
     pub fn new(records: &[Record]) -> Self {
         let mut list = BubbleList::default();
-        for (region, record) in records.iter().enumerate() {
+        for (component, record) in records.iter().enumerate() {
             let is_air = record.phase == Label::Air;
-            list.index.push(is_air.then(|| BubbleIndex::new(list.regions.len())));
+            list.index.push(is_air.then(|| BubbleIndex::new(list.components.len())));
             if is_air {
-                list.regions.push(region as u32);
+                list.components.push(component as u32);
             }
         }
         list
     }
 
-    /// The bubbles' regions, in the order of the list.
-    pub fn regions(&self) -> impl Iterator<Item = usize> + '_ {
-        self.regions.iter().map(|&region| region as usize)
+    /// The bubbles' components, in the order of the list.
+    pub fn components(&self) -> impl Iterator<Item = usize> + '_ {
+        self.components.iter().map(|&component| component as usize)
     }
 
-    /// The bubble that a region is; `None` for liquid, and for what is no region.
-    pub fn of_region(&self, region: u32) -> Option<BubbleIndex> {
-        self.index.get(region as usize).copied().flatten()
+    /// The bubble that a component is; `None` for liquid, and for what is no component.
+    pub fn of_component(&self, component: u32) -> Option<BubbleIndex> {
+        self.index.get(component as usize).copied().flatten()
     }
 }

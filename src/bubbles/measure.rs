@@ -1,17 +1,16 @@
-//! How large the regions are, and who touches whom.
+//! How large the components are, and who touches whom.
 
 use crate::geometry::{Boundary, FAR, Label, Settled};
 use crate::grid::{
     Blocks, CHUNKS, Field, Halo, SIDE, block_cells, for_each_block_collecting, halo_cells, load_halo,
 };
-use crate::math::{Real, unflatten};
+use crate::math::{Real, Sets, Side, unflatten};
 
-use super::fill::{NO_REGION, Regions};
+use super::fill::{Components, NO_COMPONENT};
 use super::near::{AIRLESS, NOWHERE, Near, NearBlock, NearMap, SEVERAL, SPRAY, code};
 use super::tally::Pairs;
-use crate::math::Sets;
 
-/// How large a region is. Volumes are in cells.
+/// How large a component is. Volumes are in cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Extent {
     /// With sub-cell precision: partly filled cells and cells cut by walls count in part.
@@ -20,18 +19,18 @@ pub struct Extent {
     pub deep: Real,
 }
 
-/// Sizes of all regions, and the memory to find them.
+/// Sizes of all components, and the memory to find them.
 #[derive(Clone, Debug)]
 pub struct Measure<const D: usize> {
-    /// Per region.
+    /// Per component.
     pub extent: Vec<Extent>,
-    /// Which group of touching regions each region belongs to, named by its first member: air and liquid that share
-    /// an open face are one container's content (a combined region).
+    /// Which group of touching components each component belongs to, named by its first member: air and liquid that
+    /// share an open face are one container's content (a combined region).
     pub basin: Vec<u32>,
-    /// The regions that particles in each cell are part of.
+    /// The components that particles in each cell are part of.
     pub near: NearMap,
     /// What each block held last.
-    still: Field<Still>,
+    kept: Field<SettledVolume>,
     chunks: Box<[Chunk; CHUNKS]>,
     touching: Pairs,
     sets: Sets,
@@ -39,15 +38,15 @@ pub struct Measure<const D: usize> {
 
 /// What a settled block held when it was last measured.
 #[derive(Clone, Copy, Debug)]
-struct Still {
-    /// The only region with a part in it; none if it was not settled.
-    region: u32,
+struct SettledVolume {
+    /// The only component with a part in it; none if it was not settled.
+    component: u32,
     /// How much of it, cells.
     volume: Real,
 }
 
-impl Still {
-    const UNKNOWN: Still = Still { region: NO_REGION, volume: 0.0 };
+impl SettledVolume {
+    const UNKNOWN: SettledVolume = SettledVolume { component: NO_COMPONENT, volume: 0.0 };
 }
 
 /// What one chunk of blocks found.
@@ -58,7 +57,6 @@ struct Chunk {
 }
 
 const HALO: Halo = Halo::new(1);
-const MOST: usize = halo_cells(HALO, 3);
 
 impl<const D: usize> Measure<D> {
     /// Nothing measured yet.
@@ -67,55 +65,66 @@ impl<const D: usize> Measure<D> {
             extent: Vec::new(),
             basin: Vec::new(),
             near: NearMap::new(D),
-            still: Field::new(1, Still::UNKNOWN),
+            kept: Field::new(1, SettledVolume::UNKNOWN),
             chunks: Box::new(std::array::from_fn(|_| Chunk::default())),
             touching: Pairs::default(),
             sets: Sets::default(),
         }
     }
 
-    /// Measures the regions of the last fill.
+    /// Measures the components of the last fill.
     pub fn update(
         &mut self,
         blocks: &Blocks<D>,
         boundary: &Boundary<D>,
         surface: &Field<f32>,
-        regions: &Regions<D>,
+        components: &Components<D>,
         settled: &Settled,
     ) {
-        let count = regions.len();
+        let count = components.len();
         for chunk in self.chunks.iter_mut() {
             chunk.extent.clear();
             chunk.extent.resize(count, Extent::default());
             chunk.touching.clear();
         }
         self.near.resize(blocks);
-        self.still.resize(blocks.slot_count());
-        blocks.fresh().iter().for_each(|&slot| self.still[slot as usize] = Still::UNKNOWN);
+        self.kept.resize(blocks.slot_count());
+        blocks.fresh().iter().for_each(|&slot| self.kept[slot as usize] = SettledVolume::UNKNOWN);
         for_each_block_collecting(
             blocks.slots(),
-            (self.near.parts(), self.still.parts()),
+            (self.near.parts(), self.kept.parts()),
             &mut self.chunks,
-            |slot, ((cells, alike), still), chunk| {
+            |slot, ((cells, alike), kept), chunk| {
                 // Air in a settled block is as much as it was.
-                let only = regions.only_region(slot).filter(|_| settled.is_settled(slot));
-                if let Some(region) = only.filter(|&region| region == still[0].region) {
-                    chunk.extent[region as usize].volume += still[0].volume;
+                let only = components.only_component(slot);
+                let is_settled = settled.is_settled(slot);
+                if let Some(component) =
+                    only.filter(|&component| is_settled && component == kept[0].component)
+                {
+                    chunk.extent[component as usize].volume += kept[0].volume;
                     return;
                 }
-                let volume = |chunk: &Chunk| only.map_or(0.0, |region| chunk.extent[region as usize].volume);
-                let before = volume(chunk);
+                // The only component is summed up for the block alone: so it counts as much as when it is known
+                // already, to the last bit.
+                let aside = only.map(|component| std::mem::take(&mut chunk.extent[component as usize]));
                 let mut near = NearBlock { cells, alike: &mut alike[0] };
-                measure_block(blocks, boundary, surface, regions, slot, &mut near, chunk);
-                // Where liquid is next door, what is near may change all the same.
-                let alone = || near.cells.iter().all(|near| near.liquid == SPRAY);
-                let region = only.filter(|_| alone()).unwrap_or(NO_REGION);
-                still[0] = Still { region, volume: volume(chunk) - before };
+                measure_block(blocks, boundary, surface, components, slot, &mut near, chunk);
+                kept[0] = SettledVolume::UNKNOWN;
+                if let Some((component, others)) = only.zip(aside) {
+                    let extent = &mut chunk.extent[component as usize];
+                    // Where liquid is next door, what is near may change all the same.
+                    if is_settled && near.cells.iter().all(|near| near.liquid == SPRAY) {
+                        kept[0] = SettledVolume { component, volume: extent.volume };
+                    }
+                    extent.volume += others.volume;
+                    extent.deep += others.deep;
+                }
             },
         );
         self.extent.clear();
-        self.extent
-            .extend(regions.list.iter().map(|region| Extent { volume: region.far_cells as Real, deep: 0.0 }));
+        self.extent.extend(
+            components.list.iter().map(|component| Extent { volume: component.far_cells as Real, deep: 0.0 }),
+        );
         for chunk in self.chunks.iter() {
             for (sum, part) in self.extent.iter_mut().zip(&chunk.extent) {
                 sum.volume += part.volume;
@@ -128,10 +137,10 @@ impl<const D: usize> Measure<D> {
             self.sets.join(liquid, air);
         }
         self.basin.clear();
-        self.basin.extend((0..count as u32).map(|region| self.sets.find(region)));
+        self.basin.extend((0..count as u32).map(|component| self.sets.find(component)));
     }
 
-    /// Pairs of a liquid and an air region that share open faces, with the number of cells that do.
+    /// Pairs of a liquid and an air component that share open faces, with the number of cells that do.
     pub fn touching(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
         self.touching.iter()
     }
@@ -152,17 +161,17 @@ fn measure_block<const D: usize>(
     blocks: &Blocks<D>,
     boundary: &Boundary<D>,
     surface: &Field<f32>,
-    regions: &Regions<D>,
+    components: &Components<D>,
     slot: usize,
     near: &mut NearBlock<'_>,
     chunk: &mut Chunk,
 ) {
     let dx = blocks.grid().dx as f32;
     let whole = boundary.bits(slot).close.iter().all(|&word| word == 0) && !reaches_out(blocks, slot);
-    // One region, and neither surface nor wall in a cell: the common case.
-    if let Some(first) = regions.only_region(slot).filter(|_| whole) {
+    // One component, and neither surface nor wall in a cell: the common case.
+    if let Some(first) = components.only_component(slot).filter(|_| whole) {
         let distance = surface.block(slot);
-        let phase = regions.list[first as usize].phase;
+        let phase = components.list[first as usize].phase;
         let cells = block_cells(D) as Real;
         if phase == Label::Liquid && distance.iter().all(|&d| d <= -dx) {
             near.fill(Near { air: AIRLESS, liquid: code(first) });
@@ -176,27 +185,27 @@ fn measure_block<const D: usize>(
             return;
         }
     }
-    let mut found = Found { near: near.each(), chunk, surface: surface.block(slot), below: -dx };
-    visit_cells(blocks, boundary, surface, regions, slot, &mut found);
+    let mut found = CellMeasure { near: near.each(), chunk, surface: surface.block(slot), below: -dx };
+    visit_cells(blocks, boundary, surface, components, slot, &mut found);
 }
 
 /// Takes in what a block's cells hold.
-struct Found<'a> {
+struct CellMeasure<'a> {
     near: &'a mut [Near],
     chunk: &'a mut Chunk,
     surface: &'a [f32],
     below: f32,
 }
 
-impl VisitCells for Found<'_> {
+impl VisitCells for CellMeasure<'_> {
     #[inline(always)]
-    fn row(&mut self, first: usize, region: u32, is_air: bool) {
+    fn row(&mut self, first: usize, component: u32, is_air: bool) {
         let cells = first..first + SIDE;
         self.near[cells.clone()].fill(match is_air {
-            true => Near { air: code(region), liquid: SPRAY },
-            false => Near { air: AIRLESS, liquid: code(region) },
+            true => Near { air: code(component), liquid: SPRAY },
+            false => Near { air: AIRLESS, liquid: code(component) },
         });
-        let extent = &mut self.chunk.extent[region as usize];
+        let extent = &mut self.chunk.extent[component as usize];
         extent.volume += SIDE as Real;
         if !is_air {
             extent.deep += self.surface[cells].iter().filter(|&&d| d <= self.below).count() as Real;
@@ -210,18 +219,18 @@ impl VisitCells for Found<'_> {
 
     #[inline(always)]
     fn cut_row(&mut self, first: usize, of: &[u32; SIDE], room: &[f32; SIDE], is_air: &impl Fn(u32) -> bool) {
-        for (x, (&region, &room)) in of.iter().zip(room).enumerate() {
+        for (x, (&component, &room)) in of.iter().zip(room).enumerate() {
             let near = &mut self.near[first + x];
             *near = NOWHERE;
-            if region == NO_REGION {
+            if component == NO_COMPONENT {
                 continue;
             }
-            let extent = &mut self.chunk.extent[region as usize];
+            let extent = &mut self.chunk.extent[component as usize];
             extent.volume += room as Real;
-            if is_air(region) {
-                near.air = code(region);
+            if is_air(component) {
+                near.air = code(component);
             } else {
-                near.liquid = code(region);
+                near.liquid = code(component);
                 extent.deep += (self.surface[first + x] <= self.below) as usize as Real;
             }
         }
@@ -241,7 +250,7 @@ impl VisitCells for Found<'_> {
             if self.surface[local] <= self.below {
                 self.chunk.extent[own as usize].deep += 1.0;
             }
-            for &air in cell.air_faces.iter().filter(|&&air| air != NO_REGION) {
+            for &air in cell.air_faces.iter().filter(|&&air| air != NO_COMPONENT) {
                 self.chunk.touching.add(own, air, 1);
             }
         }
@@ -250,11 +259,12 @@ impl VisitCells for Found<'_> {
 
 /// Someone to be told what a block's cells hold.
 trait VisitCells {
-    /// A row of whole cells, all of one region, with no other beside them.
-    fn row(&mut self, first: usize, region: u32, is_air: bool);
-    /// A row of cells without a region.
+    /// A row of whole cells, all of one component, with no other beside them.
+    fn row(&mut self, first: usize, component: u32, is_air: bool);
+    /// A row of cells without a component.
     fn solid_row(&mut self, first: usize);
-    /// A row of cells that walls may cut and that may be solid: each, as far as it has `room`, belongs to its region in
+    /// A row of cells that walls may cut and that may be solid: each, as far as it has `room`, belongs to its component
+    /// in
     /// `of` alone.
     fn cut_row(&mut self, first: usize, of: &[u32; SIDE], room: &[f32; SIDE], is_air: &impl Fn(u32) -> bool);
     /// Any other cell.
@@ -263,9 +273,9 @@ trait VisitCells {
 
 /// What a cell holds.
 struct CellContent {
-    /// Its own region and that region's volume in it, in cells.
+    /// Its own component and that component's volume in it, in cells.
     own: Option<(u32, Real)>,
-    /// The region of the other phase that has the rest.
+    /// The component of the other phase that has the rest.
     other: Option<(u32, Real)>,
     is_air: bool,
     /// Air behind its faces, if it is liquid.
@@ -280,21 +290,42 @@ fn visit_cells<const D: usize>(
     blocks: &Blocks<D>,
     boundary: &Boundary<D>,
     surface: &Field<f32>,
-    regions: &Regions<D>,
+    components: &Components<D>,
+    slot: usize,
+    visitor: &mut impl VisitCells,
+) {
+    // No more room is cleared than a block has cells.
+    match D {
+        2 => {
+            visit_cells_of::<D, { halo_cells(HALO, 2) }>(blocks, boundary, surface, components, slot, visitor)
+        }
+        _ => {
+            visit_cells_of::<D, { halo_cells(HALO, 3) }>(blocks, boundary, surface, components, slot, visitor)
+        }
+    }
+}
+
+/// The work of [`visit_cells`], for blocks of so many `CELLS`, margins included.
+#[inline(always)]
+fn visit_cells_of<const D: usize, const CELLS: usize>(
+    blocks: &Blocks<D>,
+    boundary: &Boundary<D>,
+    surface: &Field<f32>,
+    components: &Components<D>,
     slot: usize,
     visitor: &mut impl VisitCells,
 ) {
     let dx = blocks.grid().dx as f32;
     let close = &boundary.bits(slot).close;
-    let mut of = [NO_REGION; MOST];
-    load_halo(blocks, &regions.of, slot, HALO, &mut of);
-    // Only where regions meet does it matter how far the surface is.
-    let (mut distance, mut is_loaded) = ([0f32; MOST], false);
-    let mut corner = [1f32; MOST];
+    let mut of = [NO_COMPONENT; CELLS];
+    load_halo(blocks, &components.of, slot, HALO, &mut of);
+    // Only where components meet does it matter how far the surface is.
+    let (mut distance, mut is_loaded) = ([0f32; CELLS], false);
+    let mut corner = [1f32; CELLS];
     if close.iter().any(|&word| word != 0) {
         load_halo(blocks, &boundary.corner, slot, HALO, &mut corner);
     }
-    let is_air = |region: u32| regions.list[region as usize].phase == Label::Air;
+    let is_air = |component: u32| components.list[component as usize].phase == Label::Air;
     let (partly_out, low) = (reaches_out(blocks, slot), blocks.first_cell(slot));
     let is_inside = |local: usize| {
         let place = unflatten::<D>(local, SIDE);
@@ -305,17 +336,17 @@ fn visit_cells<const D: usize>(
         let partly_out = partly_out && !(is_inside(first) && is_inside(first + SIDE - 1));
         let row = row_of(&of, at);
         let own = row[0];
-        let uniform = row.iter().fold(true, |same, &region| same & (region == own));
-        if uniform && own == NO_REGION {
+        let uniform = row.iter().fold(true, |same, &component| same & (component == own));
+        if uniform && own == NO_COMPONENT {
             visitor.solid_row(first);
             continue;
         }
-        // Eight cells at once: who has another region beside it?
+        // Eight cells at once: who has another component beside it?
         let mut meets = [0u32; SIDE];
         for axis in 0..D {
             for side in [at - HALO.stride(axis), at + HALO.stride(axis)] {
                 for ((meets, own), next) in meets.iter_mut().zip(row).zip(row_of(&of, side)) {
-                    *meets |= (next != own) as u32 & (*next != NO_REGION) as u32;
+                    *meets |= (next != own) as u32 & (*next != NO_COMPONENT) as u32;
                 }
             }
         }
@@ -342,10 +373,10 @@ fn visit_cells<const D: usize>(
                 own: None,
                 other: None,
                 is_air: false,
-                air_faces: [NO_REGION; 6],
+                air_faces: [NO_COMPONENT; 6],
                 airs: AIRLESS,
             };
-            if own == NO_REGION {
+            if own == NO_COMPONENT {
                 visitor.cell(local, &cell);
                 continue;
             }
@@ -353,19 +384,19 @@ fn visit_cells<const D: usize>(
             if cell.is_air {
                 cell.airs = code(own);
             }
-            let mut other = NO_REGION;
+            let mut other = NO_COMPONENT;
             if meets[x] != 0 {
-                let open = |axis, high| boundary.is_open(blocks, slot, local, axis, high);
+                let open = |axis, side| boundary.is_open(blocks, slot, local, axis, side);
                 other = look_around::<D>(&of, &distance, at, &is_air, open, &mut cell);
             }
             let liquid = (0.5 - distance[at] / dx).clamp(0.0, 1.0);
             let mine = match other {
-                NO_REGION => 1.0,
+                NO_COMPONENT => 1.0,
                 _ if cell.is_air => 1.0 - liquid,
                 _ => liquid,
             };
             cell.own = Some((own, (room[x] * mine) as Real));
-            if other != NO_REGION {
+            if other != NO_COMPONENT {
                 cell.other = Some((other, (room[x] * (1.0 - mine)) as Real));
             }
             visitor.cell(local, &cell);
@@ -373,9 +404,9 @@ fn visit_cells<const D: usize>(
     }
 }
 
-/// Eight regions in a row.
+/// Eight components in a row.
 #[inline(always)]
-fn row_of(of: &[u32; MOST], start: usize) -> &[u32; SIDE] {
+fn row_of(of: &[u32], start: usize) -> &[u32; SIDE] {
     of[start..start + SIDE].try_into().expect("a row has SIDE cells")
 }
 
@@ -383,36 +414,40 @@ fn row_of(of: &[u32; MOST], start: usize) -> &[u32; SIDE] {
 /// centre lies deepest in it, which gets this cell's share of that phase.
 #[inline(always)]
 fn look_around<const D: usize>(
-    of: &[u32; MOST],
-    distance: &[f32; MOST],
+    of: &[u32],
+    distance: &[f32],
     at: usize,
     is_air: &impl Fn(u32) -> bool,
-    open: impl Fn(usize, bool) -> bool,
+    open: impl Fn(usize, Side) -> bool,
     cell: &mut CellContent,
 ) -> u32 {
-    let (own, mut other, mut depth) = (of[at], NO_REGION, 0f32);
+    let (own, mut other, mut depth) = (of[at], NO_COMPONENT, 0f32);
     for axis in 0..D {
         let stride = HALO.stride(axis);
-        for (high, next) in [(false, at - stride), (true, at + stride)] {
-            let region = of[next];
-            if region == own || region == NO_REGION || is_air(region) == cell.is_air || !open(axis, high) {
+        for (side, next) in [(Side::Low, at - stride), (Side::High, at + stride)] {
+            let component = of[next];
+            if component == own
+                || component == NO_COMPONENT
+                || is_air(component) == cell.is_air
+                || !open(axis, side)
+            {
                 continue;
             }
-            if distance[next].abs() > depth || other == NO_REGION {
-                (other, depth) = (region, distance[next].abs());
+            if distance[next].abs() > depth || other == NO_COMPONENT {
+                (other, depth) = (component, distance[next].abs());
             }
             if !cell.is_air {
-                let seen = code(region);
+                let seen = code(component);
                 cell.airs = if cell.airs == AIRLESS || cell.airs == seen { seen } else { SEVERAL };
-                cell.air_faces[2 * axis + high as usize] = region;
+                cell.air_faces[2 * axis + side.index()] = component;
             }
         }
     }
     other
 }
 
-/// Whether a block holds cells beyond the domain. Behind its open sides those are air, but none that counts: how many of
-/// them are stored is chance.
+/// Whether a block holds cells beyond the domain. Behind its open sides those are air, but none that counts: how many
+/// of them are stored is chance.
 fn reaches_out<const D: usize>(blocks: &Blocks<D>, slot: usize) -> bool {
     let (first, cells) = (blocks.first_cell(slot), blocks.grid().cells);
     (0..D).any(|k| first[k] < 0 || first[k] + SIDE as i32 > cells[k] as i32)
@@ -423,9 +458,9 @@ struct AirOnly<F>(F);
 
 impl<F: FnMut(u32, usize, usize, Real)> VisitCells for AirOnly<F> {
     #[inline(always)]
-    fn row(&mut self, first: usize, region: u32, is_air: bool) {
+    fn row(&mut self, first: usize, component: u32, is_air: bool) {
         if is_air {
-            (self.0)(region, first, SIDE, 1.0);
+            (self.0)(component, first, SIDE, 1.0);
         }
     }
 
@@ -433,9 +468,9 @@ impl<F: FnMut(u32, usize, usize, Real)> VisitCells for AirOnly<F> {
 
     #[inline(always)]
     fn cut_row(&mut self, first: usize, of: &[u32; SIDE], room: &[f32; SIDE], is_air: &impl Fn(u32) -> bool) {
-        for (x, (&region, &room)) in of.iter().zip(room).enumerate() {
-            if region != NO_REGION && is_air(region) {
-                (self.0)(region, first + x, 1, room as Real);
+        for (x, (&component, &room)) in of.iter().zip(room).enumerate() {
+            if component != NO_COMPONENT && is_air(component) {
+                (self.0)(component, first + x, 1, room as Real);
             }
         }
     }
@@ -443,30 +478,31 @@ impl<F: FnMut(u32, usize, usize, Real)> VisitCells for AirOnly<F> {
     #[inline(always)]
     fn cell(&mut self, local: usize, cell: &CellContent) {
         let air = if cell.is_air { cell.own } else { cell.other };
-        if let Some((region, volume)) = air {
-            (self.0)(region, local, 1, volume);
+        if let Some((component, volume)) = air {
+            (self.0)(component, local, 1, volume);
         }
     }
 }
 
-/// Calls `share(region, first, count, volume)` for the air in a block: `count` cells in a row, from `first` on, hold
+/// Calls `share(component, first, count, volume)` for the air in a block: `count` cells in a row, from `first` on, hold
 /// `volume` each, in cells.
 pub fn air_shares<const D: usize>(
     blocks: &Blocks<D>,
     boundary: &Boundary<D>,
     surface: &Field<f32>,
-    regions: &Regions<D>,
+    components: &Components<D>,
     slot: usize,
     share: impl FnMut(u32, usize, usize, Real),
 ) {
-    visit_cells(blocks, boundary, surface, regions, slot, &mut AirOnly(share));
+    visit_cells(blocks, boundary, surface, components, slot, &mut AirOnly(share));
 }
 
-/// How much of each cell of a row walls leave free, from their distances at its corners; `close` has a bit for every cell
-/// that a wall may reach.
+/// How much of each cell of a row walls leave free, from their distances at its corners; `close` has a bit for every
+/// cell that a wall may reach.
 #[inline(always)]
-fn rooms<const D: usize>(corner: &[f32; MOST], at: usize, close: u64) -> [f32; SIDE] {
-    // Corners that deep in a wall cannot belong to such a cell: they lie in a block that is not stored, where all is air.
+fn rooms<const D: usize>(corner: &[f32], at: usize, close: u64) -> [f32; SIDE] {
+    // Corners that deep in a wall cannot belong to such a cell: they lie in a block that is not stored, where all is
+    // air.
     let known = |corner: f32| if corner <= -FAR { FAR } else { corner };
     let mut column = [0f32; SIDE + 1];
     for edge in 0..1 << (D - 1) {

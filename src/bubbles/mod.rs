@@ -1,12 +1,14 @@
-//! Connected regions of air and of liquid: finding them, knowing them again after a step, and keeping their volumes
+//! Connected components of air and of liquid: finding them, knowing them again after a step, and keeping their volumes
 //! (CBAR §4 and §7.1; CB17).
 //!
-//! * [`Regions`]: the flood fill. Every cell that is not solid belongs to one region of its phase.
-//! * [`Measure`]: how large each region is, with sub-cell precision, and which regions touch.
+//! * [`Components`]: the flood fill. Every cell that is not solid belongs to one component of its phase.
+//! * [`Measure`]: how large each component is, with sub-cell precision, and which components touch.
+//! * [`AirSums`]: sums over the air cells of each component.
 //! * [`Tracker`]: who is who from step to step, rest volumes, and what happened to whom.
-//! * [`BubbleList`]: which regions are bubbles to those who look, and in what order.
+//! * [`BubbleList`]: which components are bubbles to those who look, and in what order.
 //! * [`Targets`]: the net outflow that brings drifted volumes back.
 
+mod air_sums;
 mod fill;
 mod graph;
 mod history;
@@ -18,11 +20,12 @@ mod tally;
 mod targets;
 mod track;
 
-pub use fill::{NO_REGION, Region, Regions, WallBlocks};
-pub use graph::{Graph, Party, Share};
+pub use air_sums::AirSums;
+pub use fill::{Component, Components, NO_COMPONENT, WallBlocks};
+pub use graph::{Graph, Share, Vertex};
 pub use history::{Event, EventKind, History};
 pub use list::{BubbleIndex, BubbleList};
 pub use measure::{Extent, Measure, air_shares};
 pub use tags::Tags;
 pub use targets::{Rates, Targets};
-pub use track::{Record, Scene, Tracker};
+pub use track::{Record, Tracker, TrackerInput, TrackerScratch};

@@ -1,38 +1,38 @@
-//! Which regions the particles in each cell are part of.
+//! Which components the particles in each cell are part of.
 
 use crate::grid::{Blocks, Field, Parts, block_cells};
 
-/// No air region touches the cell.
+/// No air component touches the cell.
 pub const AIRLESS: u16 = u16::MAX;
-/// Several air regions do: nobody can tell which one a particle here belongs to.
+/// Several air components do: nobody can tell which one a particle here belongs to.
 pub const SEVERAL: u16 = u16::MAX - 1;
-/// The liquid of particles that fly alone, away from every cell that is liquid; and of those in regions too many to
+/// The liquid of particles that fly alone, away from every cell that is liquid; and of those in components too many to
 /// number.
 pub const SPRAY: u16 = SEVERAL;
 
-/// The regions that a particle in a cell is part of: the air whose wall it helps to make up ([`AIRLESS`] or [`SEVERAL`]
-/// possible), and the liquid it belongs to ([`SPRAY`] possible).
+/// The components that a particle in a cell is part of: the air whose wall it helps to make up ([`AIRLESS`] or
+/// [`SEVERAL`] possible), and the liquid it belongs to ([`SPRAY`] possible).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Near {
-    /// The air region.
+    /// The air component.
     pub air: u16,
-    /// The liquid region.
+    /// The liquid component.
     pub liquid: u16,
 }
 
 /// In a wall.
 pub const NOWHERE: Near = Near { air: AIRLESS, liquid: SPRAY };
 
-/// Regions from this number on are too many to be told apart by particles.
-const MOST_REGIONS: u32 = u16::MAX as u32 - 16;
+/// Components from this number on are too many to be told apart by particles.
+const MOST_COMPONENTS: u32 = u16::MAX as u32 - 16;
 
-/// What particles remember of a region.
-pub fn code(region: u32) -> u16 {
-    if region < MOST_REGIONS { region as u16 } else { SEVERAL }
+/// What particles remember of a component.
+pub fn code(component: u32) -> u16 {
+    if component < MOST_COMPONENTS { component as u16 } else { SEVERAL }
 }
 
-/// The regions that particles are part of, cell by cell. Most blocks lie inside one region: for those one entry says it
-/// all, and their cells need not be looked at.
+/// The components that particles are part of, cell by cell. Most blocks lie inside one component: for those one entry
+/// says it all, and their cells need not be looked at.
 #[derive(Clone, Debug)]
 pub struct NearMap {
     cells: Field<Near>,
@@ -75,14 +75,14 @@ impl NearMap {
 
 /// One block of a [`NearMap`], to be written.
 pub struct NearBlock<'a> {
-    /// Its cells. Whoever writes them one by one ends [`NearBlock::alike`] first.
+    /// The cells of the block. Whoever writes them one by one ends [`NearBlock::alike`] first.
     pub cells: &'a mut [Near],
     /// What all of them have in common.
     pub alike: &'a mut Option<Near>,
 }
 
 impl NearBlock<'_> {
-    /// Gives all cells the same regions.
+    /// Gives all cells the same components.
     pub fn fill(&mut self, near: Near) {
         if *self.alike != Some(near) {
             self.cells.fill(near);

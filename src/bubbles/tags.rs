@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use crate::grid::{Blocks, CHUNKS, DisjointMut, Slots, for_each_block_collecting};
+use crate::archive::{ArchiveError, Reader, Writer};
+use crate::grid::{Blocks, CHUNKS, DisjointMut, Slots, block_cells, for_each_block_collecting};
 use crate::liquid::{CellRanges, Particles};
 
 use super::near::{AIRLESS, Near, NearMap, SEVERAL};
@@ -13,27 +14,50 @@ const UNKNOWN: u16 = AIRLESS;
 
 const NONE: Near = Near { air: AIRLESS, liquid: UNKNOWN };
 
-/// The tags of all particles, in the order the particles had when they were tagged, and the votes they cast.
-#[derive(Clone, Debug)]
+/// The tags of all particles, in the order the particles had when they were tagged.
+#[derive(Clone, Debug, Default)]
 pub struct Tags {
     tags: Vec<Near>,
-    /// Particles listed behind the tagged ones up to here were born inside the liquid; later ones came from sources.
+    /// Particles listed behind the tagged ones up to here were seeded inside the liquid; later ones came from sources.
     reseeded: usize,
-    /// Votes for "the air region that was X is now Y".
+    /// Liquid without particles: it votes as if it had them.
+    core: Vec<CoreParticles>,
+}
+
+/// Votes that particles cast.
+#[derive(Clone, Debug, Default)]
+pub struct Votes {
+    /// Votes for "the air component that was X is now Y".
     pub air: Pairs,
     /// Votes for "the liquid that was X is now Y". Spray is [`SPRAY`] before and now.
     pub liquid: Pairs,
-    /// New particles from sources per liquid region, as pairs with zero.
+    /// New particles from sources per liquid component, as pairs with zero.
     pub fresh: Pairs,
-    /// Air regions touched by particles that came from a source or that touched several before: as pairs with zero.
+    /// Air components touched by particles that came from a source or that touched several before: as pairs with zero.
     pub touched: Pairs,
-    /// Particles per liquid region, as pairs with zero.
+    /// Particles per liquid component, as pairs with zero.
     pub present: Pairs,
+}
+
+/// Memory to collect votes in.
+#[derive(Clone, Debug)]
+pub struct Ballot {
+    /// All votes.
+    pub votes: Votes,
+    /// Votes from each chunk of blocks.
     chunks: Box<[Votes; CHUNKS]>,
-    /// Liquid without particles: it votes as if it had them.
-    hollow: Vec<Absent>,
     /// Of every [`GROUP`] of particles, whether any is dead.
     have_dead: Vec<bool>,
+}
+
+impl Default for Ballot {
+    fn default() -> Self {
+        Ballot {
+            votes: Votes::default(),
+            chunks: Box::new(std::array::from_fn(|_| Votes::default())),
+            have_dead: Vec::new(),
+        }
+    }
 }
 
 /// Particles looked at together when the dead are looked for.
@@ -41,7 +65,7 @@ const GROUP: usize = 256;
 
 /// The particles that a block would have in cells that are kept without.
 #[derive(Clone, Copy, Debug)]
-struct Absent {
+struct CoreParticles {
     slot: u32,
     /// One of those cells.
     cell: u32,
@@ -49,37 +73,46 @@ struct Absent {
     count: u32,
 }
 
-/// Of so many particles deep inside a liquid, one votes.
+/// Deep inside a liquid, one particle of this many votes.
 const SAMPLE: usize = 16;
 
-/// The votes of one chunk of blocks.
-#[derive(Clone, Debug, Default)]
-struct Votes {
-    air: Pairs,
-    liquid: Pairs,
-    fresh: Pairs,
-    touched: Pairs,
-    present: Pairs,
-}
-
 impl Tags {
-    /// No particle is tagged.
-    pub fn new() -> Self {
-        Tags {
-            tags: Vec::new(),
-            reseeded: 0,
-            air: Pairs::default(),
-            liquid: Pairs::default(),
-            fresh: Pairs::default(),
-            touched: Pairs::default(),
-            present: Pairs::default(),
-            chunks: Box::new(std::array::from_fn(|_| Votes::default())),
-            hollow: Vec::new(),
-            have_dead: Vec::new(),
-        }
+    /// Writes the tags.
+    pub fn save(&self, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
+        let tags: Vec<[u16; 2]> = self.tags.iter().map(|tag| [tag.air, tag.liquid]).collect();
+        out.array("tags", &tags)?;
+        let core =
+            self.core.iter().map(|absent| [absent.slot, absent.cell, absent.liquid.into(), absent.count]);
+        out.array("tags.hollow", &core.collect::<Vec<[u32; 4]>>())?;
+        out.value("tags.known", &self.reseeded)
     }
 
-    /// How many particles are tagged, those behind them that were born inside the liquid included.
+    /// Reads the tags of at most `particles` particles, which name at most `components` components.
+    pub fn load<const D: usize>(
+        blocks: &Blocks<D>,
+        particles: usize,
+        components: usize,
+        from: &mut Reader<'_>,
+    ) -> Result<Self, ArchiveError> {
+        let near = |[air, liquid]: [u16; 2]| Near { air, liquid };
+        let tags: Vec<Near> = from.array("tags", particles)?.into_iter().map(near).collect();
+        let is_sane = |tag: &Near| tag.air >= SEVERAL || (tag.air as usize) < components;
+        ArchiveError::unless(tags.iter().all(is_sane), "tags", "names a component that is not there")?;
+        let core = from.array::<[u32; 4]>("tags.hollow", blocks.slot_count())?.into_iter();
+        let core: Vec<CoreParticles> = core
+            .map(|[slot, cell, liquid, count]| CoreParticles { slot, cell, liquid: liquid as u16, count })
+            .collect();
+        let is_sane = |absent: &CoreParticles| {
+            (absent.slot as usize) < blocks.slot_count() && (absent.cell as usize) < block_cells(D)
+        };
+        ArchiveError::unless(core.iter().all(is_sane), "tags.hollow", "names a cell that is not there")?;
+        let reseeded: usize = from.value("tags.known")?;
+        let is_sane = (tags.len()..=particles).contains(&reseeded);
+        ArchiveError::unless(is_sane, "tags.known", "counts other particles than there are")?;
+        Ok(Tags { tags, reseeded, core })
+    }
+
+    /// How many particles are tagged, those behind them that were seeded inside the liquid included.
     pub fn known(&self) -> usize {
         self.reseeded
     }
@@ -89,7 +122,7 @@ impl Tags {
         self.tags.capacity() * size_of::<Near>()
     }
 
-    /// Says that the `count` particles listed behind the tagged ones were born inside the liquid.
+    /// Says that the `count` particles listed behind the tagged ones were seeded inside the liquid.
     pub fn note_reseeded(&mut self, count: usize) {
         self.reseeded = self.tags.len() + count;
     }
@@ -99,16 +132,18 @@ impl Tags {
     pub fn forget_removed<const D: usize>(
         &mut self,
         particles: &Particles<D>,
+        ballot: &mut Ballot,
         mut gone: impl FnMut(usize),
     ) -> usize {
         // Few are dead: groups with any are looked for side by side.
-        self.have_dead.resize(self.tags.len().div_ceil(GROUP), false);
-        let groups = self.have_dead.par_iter_mut().zip(particles.position.par_chunks(GROUP));
+        let have_dead = &mut ballot.have_dead;
+        have_dead.resize(self.tags.len().div_ceil(GROUP), false);
+        let groups = have_dead.par_iter_mut().zip(particles.position.par_chunks(GROUP));
         groups.with_min_len(64).for_each(|(has_dead, group)| {
             *has_dead = group.iter().fold(false, |dead, position| dead | !Particles::is_alive(position));
         });
         let mut count = 0;
-        let groups = self.tags.chunks_mut(GROUP).zip(particles.position.chunks(GROUP)).zip(&self.have_dead);
+        let groups = self.tags.chunks_mut(GROUP).zip(particles.position.chunks(GROUP)).zip(&*have_dead);
         for ((tags, positions), _) in groups.filter(|(_, has_dead)| **has_dead) {
             for (tag, position) in tags.iter_mut().zip(positions) {
                 if !Particles::is_alive(position) && *tag != NONE {
@@ -123,38 +158,40 @@ impl Tags {
         count
     }
 
-    /// Says where liquid is without particles from now on: slot, one of its cells there, and how many particles it would
-    /// have. Calls `counted` with the liquid and that number.
-    pub fn note_hollow(
+    /// Says where liquid is without particles from now on: slot, one of its cells there, and how many particles it
+    /// would have. Calls `counted` with the liquid and that number.
+    pub fn note_core(
         &mut self,
         near: &NearMap,
         shares: impl Iterator<Item = (usize, usize, usize)>,
         mut counted: impl FnMut(usize, usize),
     ) {
-        self.hollow.clear();
-        self.hollow.extend(shares.map(|(slot, cell, count)| {
+        self.core.clear();
+        self.core.extend(shares.map(|(slot, cell, count)| {
             let liquid = near.block(slot)[cell].liquid;
             counted(liquid as usize, count);
-            Absent { slot: slot as u32, cell: cell as u32, liquid, count: count as u32 }
+            CoreParticles { slot: slot as u32, cell: cell as u32, liquid, count: count as u32 }
         }));
     }
 
     /// Lets the particles say what they were part of and where that is now. `origin[i]` is the place that particle `i`
     /// had in the list before it was sorted. With `sample`, only some of those deep inside a liquid are asked.
     pub fn vote<const D: usize>(
-        &mut self,
+        &self,
         blocks: &Blocks<D>,
         ranges: &CellRanges,
         origin: &[u32],
         near: &NearMap,
         sample: bool,
+        ballot: &mut Ballot,
     ) {
-        for votes in self.chunks.iter_mut() {
+        let Ballot { votes: all, chunks, .. } = ballot;
+        for votes in chunks.iter_mut() {
             let Votes { air, liquid, fresh, touched, present } = votes;
             [air, liquid, fresh, touched, present].into_iter().for_each(Pairs::clear);
         }
         let (tags, reseeded) = (&self.tags, self.reseeded);
-        for_each_block_collecting(blocks.slots(), (), &mut self.chunks, |slot, (), votes| {
+        for_each_block_collecting(blocks.slots(), (), chunks, |slot, (), votes| {
             let calm = near.alike(slot).filter(|alike| alike.air == AIRLESS && sample);
             if let Some(alike) = calm {
                 // Deep inside one liquid: one of many speaks for all.
@@ -208,19 +245,19 @@ impl Tags {
                 }
             });
         });
-        for absent in &self.hollow {
+        for absent in &self.core {
             // Deep inside, a block's liquid is one and the same before and after.
             let now = near.block(absent.slot as usize)[absent.cell as usize].liquid;
-            self.chunks[0].liquid.add(absent.liquid as u32, now as u32, absent.count);
+            chunks[0].liquid.add(absent.liquid as u32, now as u32, absent.count);
         }
-        self.air.merge(self.chunks.iter().map(|votes| &votes.air));
-        self.liquid.merge(self.chunks.iter().map(|votes| &votes.liquid));
-        self.fresh.merge(self.chunks.iter().map(|votes| &votes.fresh));
-        self.touched.merge(self.chunks.iter().map(|votes| &votes.touched));
-        self.present.merge(self.chunks.iter().map(|votes| &votes.present));
+        all.air.merge(chunks.iter().map(|votes| &votes.air));
+        all.liquid.merge(chunks.iter().map(|votes| &votes.liquid));
+        all.fresh.merge(chunks.iter().map(|votes| &votes.fresh));
+        all.touched.merge(chunks.iter().map(|votes| &votes.touched));
+        all.present.merge(chunks.iter().map(|votes| &votes.present));
     }
 
-    /// Tags every particle with the regions of this step.
+    /// Tags every particle with the components of this step.
     pub fn renew<const D: usize>(
         &mut self,
         blocks: &Blocks<D>,
@@ -246,12 +283,6 @@ impl Tags {
                 unsafe { out.range(range) }.fill(near[cell]);
             });
         });
-    }
-}
-
-impl Default for Tags {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Counting pairs and adding up per region, chunk by chunk.
+//! Counting pairs and adding up per component, chunk by chunk.
 
 /// How often each pair of numbers was met.
 #[derive(Clone, Debug)]

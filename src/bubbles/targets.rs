@@ -1,7 +1,8 @@
-//! Bringing drifted volumes back: the net outflow asked of each region.
+//! Bringing drifted volumes back: the net outflow asked of each component.
 //!
 //! Bubbles are asked as a whole, liquids in every cell well below their surface. Rates are per second, not per step, so
-//! that the result does not depend on the step's length; no target moves a surface by more than part of a cell per step.
+//! that the result does not depend on the step's length; no target moves a surface by more than part of a cell per
+//! step.
 
 use crate::geometry::Label;
 use crate::math::Real;
@@ -21,7 +22,7 @@ pub struct Rates {
 /// Net outflows asked for, as the projection wants them: m/s, that is volume rate over face area.
 #[derive(Clone, Debug, Default)]
 pub struct Targets {
-    /// Per region: an air region's outflow as a whole, a liquid's per deep cell.
+    /// Per component: an air component's outflow as a whole, a liquid's per deep cell.
     pub outflow: Vec<Real>,
     faces: Vec<Real>,
     basins: Vec<Basin>,
@@ -49,8 +50,8 @@ const MOST_AT_ONCE: Real = 0.8;
 const LOOK_AHEAD: Real = 0.5;
 
 impl Targets {
-    /// Decides what to ask for in a step of `dt` seconds on cells `dx` wide. `constrained` says which air regions keep
-    /// their volume.
+    /// Decides what to ask for in a step of `dt` seconds on cells `dx` wide. `constrained` says which air components
+    /// keep their volume.
     pub fn update<const D: usize>(
         &mut self,
         records: &[Record],
@@ -68,12 +69,12 @@ impl Targets {
         self.basins.clear();
         self.basins.resize(records.len(), Basin::default());
         self.outflow.clear();
-        for (region, record) in records.iter().enumerate() {
-            let basin = &mut self.basins[measure.basin[region] as usize];
+        for (component, record) in records.iter().enumerate() {
+            let basin = &mut self.basins[measure.basin[component] as usize];
             let mut outflow = 0.0;
             match record.phase {
-                Label::Air if constrained(region) => {
-                    let most = MOST_WALL_MOTION * self.faces[region];
+                Label::Air if constrained(component) => {
+                    let most = MOST_WALL_MOTION * self.faces[component];
                     let missing = record.rest - record.volume;
                     let wanted =
                         if record.void { missing } else { missing * (rates.air * dt).min(MOST_AT_ONCE) };
@@ -85,14 +86,14 @@ impl Targets {
                 Label::Air => basin.open = true,
                 _ => {
                     basin.missing += record.rest - record.volume;
-                    basin.deep += measure.extent[region].deep;
+                    basin.deep += measure.extent[component].deep;
                     basin.liquid += record.volume;
                 }
             }
             self.outflow.push(outflow);
         }
-        for (region, _) in records.iter().enumerate().filter(|(_, record)| record.phase == Label::Liquid) {
-            let Basin { open, air, missing, deep, liquid } = self.basins[measure.basin[region] as usize];
+        for (component, _) in records.iter().enumerate().filter(|(_, record)| record.phase == Label::Liquid) {
+            let Basin { open, air, missing, deep, liquid } = self.basins[measure.basin[component] as usize];
             // Spray and thin sheets have no inside to expand: what they lack is made up for by the others.
             let enough = deep >= 0.05 * liquid && deep > 0.0;
             let per_cell = match open {
@@ -101,7 +102,7 @@ impl Targets {
                 // What the air takes, the liquid gives.
                 false => -air * dt / dx / deep,
             };
-            self.outflow[region] = per_cell.clamp(-MOST_EXPANSION, MOST_EXPANSION) * dx / dt;
+            self.outflow[component] = per_cell.clamp(-MOST_EXPANSION, MOST_EXPANSION) * dx / dt;
         }
     }
 }

@@ -20,7 +20,7 @@ pub enum Command {
     Run(RunArguments),
     /// Write the linear system of a projection as MatrixMarket, with its solution.
     System(SystemArguments),
-    /// Measure speed and memory on fixed scenes.
+    /// Measure speed and memory on fixed scenes, or how fast every scene goes.
     Bench(BenchArguments),
     /// List the built-in scenes.
     Scenes,
@@ -143,15 +143,44 @@ pub struct SceneArguments {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    #[command(flatten)]
-    pub scene: SceneArguments,
-    /// Frames to simulate; the scene's own count unless told.
+    /// Built-in name or path of the scene; left out with --resume.
+    #[arg(required_unless_present = "resume")]
+    pub scene: Option<String>,
+    /// Cells along x.
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
+    pub cells: Option<usize>,
+    /// How air is treated: free-surface, constraint, two-phase, affine-bubbles or affine-tiles.
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// Change a parameter; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Threads of the simulation; all cores unless told.
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    pub threads: Option<usize>,
+    /// Frames to simulate, counted from the start of the scene; the scene's own count unless told.
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub frames: Option<usize>,
     /// Frames per simulated second.
     #[arg(long, value_name = "F", value_parser = positive, allow_negative_numbers = true)]
     pub fps: Option<f64>,
-    /// Write statistics here: JSON Lines, one object per frame.
+    /// Choose the number of cells so that the simulation keeps up with the clock on this machine: by a short measurement,
+    /// which is remembered; never finer than the scene's own. --cells wins.
+    #[arg(long, conflicts_with = "resume")]
+    pub realtime: bool,
+    /// Write a checkpoint into the folder of --out every N frames: checkpoint_0020.glug holds scene and state.
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true, requires = "out")]
+    pub checkpoint_every: Option<usize>,
+    /// Keep the newest K checkpoints only.
+    #[arg(long, value_name = "K", value_parser = whole, allow_negative_numbers = true, requires = "checkpoint_every")]
+    pub keep_checkpoints: Option<usize>,
+    /// Go on from a checkpoint, or from the newest one in a folder, instead of starting a scene: gives the same as the
+    /// run that was never interrupted. --frames still counts from the start of the scene; --model and --set change live
+    /// parameters.
+    #[arg(long, value_name = "FILE|DIR")]
+    pub resume: Option<PathBuf>,
+    /// Write statistics here: JSON Lines, one object per frame. With --resume, lines of the file up to the checkpoint
+    /// stay.
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
     /// Write exported files into this folder.
@@ -191,26 +220,51 @@ pub struct SystemArguments {
     pub out: PathBuf,
 }
 
+/// What the JSON of `bench --scenes` holds.
+const SCENES_JSON: &str = "\
+JSON of --scenes: a list, one object per scene.
+  scene, dimension, model, cells_xyz, threads
+  frames                  measured frames: those of the scene, or as many as fit into 5 seconds; exactly --frames N if given
+  fps                     frames per simulated second
+  substeps, substeps_per_frame
+  simulated_seconds, seconds
+                          simulated time and wall time of those frames
+  real_time_factor        simulated_seconds / seconds: 1 keeps up with the clock
+  seconds_per_substep     wall time: total, and one entry per stage
+  particles, liquid_cells, unknowns
+                          at the last frame
+  picture                 a snapshot for the window: pause_seconds the simulation waits, draw_seconds beside it
+  comparison              2D: two models at once, as in the window (models, threads of each, frames, seconds,
+                          real_time_factor); null in 3D";
+
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
+#[command(after_long_help = SCENES_JSON)]
 pub struct BenchArguments {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
+    /// Instead of the fixed scenes: the real-time factor of every built-in scene on this machine, its time per substep by
+    /// stage, and in 2D that of two models side by side.
+    #[arg(long, group = "chosen", conflicts_with = "state")]
+    pub scenes: bool,
+    /// With --scenes: measure exactly so many frames of each, however long that takes.
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true, requires = "scenes")]
+    pub frames: Option<usize>,
     /// Instead of the fixed scenes: run this one, then do one substep of it with every model and preconditioner.
-    #[arg(long, value_name = "SCENE")]
+    #[arg(long, group = "chosen", value_name = "SCENE")]
     pub state: Option<String>,
-    /// With --state: cells along x.
-    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true, requires = "state")]
+    /// With --state or --scenes: cells along x.
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true, requires = "chosen")]
     pub cells: Option<usize>,
     /// With --state: the frame after which to compare.
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true, default_value_t = 5)]
     pub frame: usize,
-    /// With --state: change a parameter; may be repeated.
-    #[arg(long, value_name = "NAME=VALUE", requires = "state")]
+    /// With --state or --scenes: change a parameter; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE", requires = "chosen")]
     pub set: Vec<String>,
-    /// With --state: only the ways whose name contains one of these texts, separated by commas.
-    #[arg(long, value_name = "TEXT", requires = "state", value_delimiter = ',')]
+    /// With --state or --scenes: only the ways or scenes whose name contains one of these texts, separated by commas.
+    #[arg(long, value_name = "TEXT", requires = "chosen", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Threads of the simulation; all cores unless told.
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]

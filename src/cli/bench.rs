@@ -7,11 +7,12 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::args::{BenchArguments, SceneArguments};
-use super::seam;
+use super::source;
 use super::table::{Table, bytes, grouped};
 use super::{Failure, print, thread_count};
+use crate::linear::PreconditionerKind;
 use crate::runner::{Frame, Outcome, Runner, Watch};
-use crate::sim::{FrameReport, FrameTimes, MemoryReport, Preconditioner, SolveReport};
+use crate::sim::{FrameReport, FrameTimes, MemoryReport, SolveReport};
 
 /// What is measured: scene, cells along x, frames. The two dam breaks show how the cost grows with size, and the
 /// larger one is what memory is budgeted on.
@@ -72,6 +73,9 @@ impl Watch for Measurement {
 
 /// Measures all cases and prints them.
 pub fn bench(arguments: &BenchArguments, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    if arguments.scenes {
+        return super::bench_scenes::bench_scenes(arguments, stop);
+    }
     if let Some(scene) = &arguments.state {
         return print(&super::variants::variants(scene, arguments, stop)?);
     }
@@ -99,9 +103,9 @@ fn measure(
         set: Vec::new(),
         threads: Some(threads),
     };
-    let loaded = seam::load(&asked)?;
+    let loaded = source::load(&asked)?;
     reset_peak();
-    let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(&loaded))?;
+    let mut runner = Runner::start(threads, Arc::clone(stop), move || source::start(&loaded))?;
     let mut result = Measurement { scene, threads, ..Measurement::default() };
     let started = Instant::now();
     if runner.advance(frames, frame_seconds(scene), &mut result)? == Outcome::Stopped {
@@ -111,7 +115,7 @@ fn measure(
     result.peak_bytes = peak();
     let (memory, solvers) = runner.install(|solver| {
         let grid = solver.grid().expect("the measured scenes are solved on the grid");
-        (grid.memory(), Preconditioner::ALL.map(|which| grid.solve_again(which)))
+        (grid.memory(), PreconditionerKind::ALL.map(|which| grid.solve_again(which)))
     });
     result.solvers = solvers.into_iter().flatten().collect();
     let MemoryReport { grid_bytes, particle_bytes, near_cells, particles, stored_cells } = memory;

@@ -4,13 +4,15 @@
 
 mod args;
 mod bench;
+mod bench_scenes;
+mod checkpoints;
 #[cfg(feature = "viewer")]
 mod figures;
 mod outputs;
 mod progress;
 mod run;
 mod scenes;
-mod seam;
+mod source;
 mod summary;
 mod system;
 mod table;

@@ -25,8 +25,8 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Makes sure that everything can be written, and starts the statistics.
-    pub fn prepare(arguments: &RunArguments, scene: &AnyScene) -> Result<Self, Failure> {
+    /// Makes sure that everything can be written, and starts the statistics; those of frames up to `done` stay.
+    pub fn prepare(arguments: &RunArguments, scene: &AnyScene, done: Option<usize>) -> Result<Self, Failure> {
         let mut kinds = arguments.export.clone();
         if arguments.out.is_some() && kinds.is_empty() {
             kinds.push(ExportKind::Ply);
@@ -45,7 +45,11 @@ impl Outputs {
         }
         let stats = match &arguments.stats {
             Some(path) => {
-                let writer = StatsWriter::create(path).map_err(|error| {
+                let writer = match done {
+                    None => StatsWriter::create(path),
+                    Some(done) => StatsWriter::resume(path, done),
+                };
+                let writer = writer.map_err(|error| {
                     Failure::Input(format!("cannot write statistics: {error}: {}", path.display()))
                 })?;
                 Some((path.clone(), writer))
@@ -142,7 +146,7 @@ fn file_name(kind: ExportKind, frame: usize) -> String {
     }
 }
 
-/// The same error with the file it is about.
+/// Adds the file that an error is about.
 pub fn named(error: io::Error, path: &Path) -> io::Error {
     io::Error::new(error.kind(), format!("could not write: {error}: {}", path.display()))
 }

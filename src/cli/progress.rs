@@ -25,6 +25,12 @@ impl Progress {
         Progress { bar, last: Instant::now() }
     }
 
+    /// Begins behind frames that were done before.
+    pub fn skip(&self, frames: usize) {
+        self.bar.set_position(frames as u64);
+        self.bar.reset_eta();
+    }
+
     /// A frame is done.
     pub fn frame(&mut self, report: &FrameReport) {
         let seconds = self.last.elapsed().as_secs_f64().max(1e-9);
@@ -43,7 +49,6 @@ impl Progress {
     }
 
     /// A frame is done, of which there is nothing to tell.
-    #[cfg(feature = "viewer")]
     pub fn tick(&self) {
         self.bar.inc(1);
     }

@@ -1,7 +1,7 @@
 //! `glug scenes` and `glug check`.
 
 use super::args::SceneArguments;
-use super::seam;
+use super::source;
 use super::table::{Table, grouped};
 use super::{Failure, print};
 use crate::scene::{AnyScene, Scene};
@@ -61,14 +61,14 @@ impl Brief {
 fn load(name: &str) -> Result<Brief, Failure> {
     let arguments =
         SceneArguments { scene: name.to_owned(), cells: None, model: None, set: Vec::new(), threads: None };
-    Ok(Brief::of(&seam::load(&arguments)?))
+    Ok(Brief::of(&source::load(&arguments)?))
 }
 
 /// Prints the built-in scenes.
 pub fn list() -> Result<(), Failure> {
     let mut table = Table::default();
     table.row(["NAME", "", "CELLS", "TITLE", "FIGURE"]);
-    for name in seam::names() {
+    for name in source::names() {
         let brief = load(name)?;
         table.row([brief.name, format!("{}D", brief.dimension), brief.cells, brief.title, brief.figure]);
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::args::SystemArguments;
 use super::outputs::{named, prepare_folder};
 use super::progress::Progress;
-use super::seam;
+use super::source;
 use super::table::grouped;
 use super::{FRAMES, Failure, print, thread_count};
 use crate::export::{SystemMeta, write_system};
@@ -29,11 +29,11 @@ impl Watch for Last {
 
 /// Simulates up to a frame and writes the system of its last projection.
 pub fn system(arguments: &SystemArguments, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
-    let scene = seam::load(&arguments.scene)?;
+    let scene = source::load(&arguments.scene)?;
     prepare_folder(&arguments.out)?;
     let (name, fps, tolerance) = (scene.name().to_owned(), scene.fps(), scene.params().tolerance);
     let threads = thread_count(arguments.scene.threads);
-    let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(&scene))?;
+    let mut runner = Runner::start(threads, Arc::clone(stop), move || source::start(&scene))?;
     let progress = Progress::new(&name, arguments.frame, false);
     let mut last = Last { report: FrameReport::default(), progress };
     let outcome = runner.advance(arguments.frame, 1.0 / fps, &mut last);

@@ -6,11 +6,12 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 
 use super::args::{BenchArguments, SceneArguments};
-use super::seam;
+use super::source;
 use super::table::{Table, grouped};
 use super::{Failure, thread_count};
+use crate::linear::PreconditionerKind;
 use crate::runner::{Frame, Outcome, Runner, Solver, SolverError, Watch};
-use crate::sim::{Bubbles, FrameReport, Model, Params, Preconditioner, Stage, set_param};
+use crate::sim::{Bubbles, FrameReport, Model, Params, Stage, set_param};
 
 /// A way to solve for the pressure: what the table calls it, and what it changes.
 type Variant = (&'static str, &'static [(&'static str, &'static str)]);
@@ -121,7 +122,7 @@ pub fn variants(scene: &str, arguments: &BenchArguments, stop: &Arc<AtomicBool>)
         set: arguments.set.clone(),
         threads: Some(threads),
     };
-    let loaded = seam::load(&asked)?;
+    let loaded = source::load(&asked)?;
     let (fps, params) = (loaded.fps(), loaded.params().clone());
     let all: &[Variant] = if params.model.has_gas() { &BOTH } else { &LIQUID };
     let is_wanted = |name: &str| arguments.only.iter().any(|text| name.contains(text.as_str()));
@@ -135,7 +136,7 @@ pub fn variants(scene: &str, arguments: &BenchArguments, stop: &Arc<AtomicBool>)
             known.join(", ")
         )));
     }
-    let mut runner = Runner::start(threads, Arc::clone(stop), move || seam::start(&loaded))?;
+    let mut runner = Runner::start(threads, Arc::clone(stop), move || source::start(&loaded))?;
     let mut last = Last::default();
     if runner.advance(arguments.frame, 1.0 / fps, &mut last)? == Outcome::Stopped {
         return Err(Failure::Stopped(last.0.frame));
@@ -179,7 +180,7 @@ pub fn variants(scene: &str, arguments: &BenchArguments, stop: &Arc<AtomicBool>)
 fn is_slow(variant: &Variant) -> bool {
     let mut own = Params::default();
     apply(variant, &Params::default(), &mut own);
-    own.preconditioner != Preconditioner::default()
+    own.preconditioner != PreconditionerKind::default()
 }
 
 /// How a scene without air that has mass treats its air. Tiles must do the same as single cells: the shared pressure of a
@@ -214,7 +215,7 @@ fn substep(
     stop: &AtomicBool,
 ) -> Result<Option<FrameReport>, SolverError> {
     change(solver.params_mut());
-    if solver.params().preconditioner == Preconditioner::Multigrid {
+    if solver.params().preconditioner == PreconditionerKind::Multigrid {
         for _ in 0..2 {
             solver.advance_frame(seconds, stop, &mut |_| ())?;
         }

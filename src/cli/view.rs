@@ -7,16 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::args::{RenderArguments, ShownArguments, ViewArguments};
 use super::outputs::prepare_folder;
 use super::progress::Progress;
-use super::{FRAMES, Failure, conclude, print, seam, thread_count};
+use super::{FRAMES, Failure, conclude, print, source, thread_count};
 use crate::export::{AtomicFile, Picture, Video, exit_cleanly};
+use crate::realtime::Memory;
 use crate::scene::{AnyScene, Overrides};
 use crate::sim::{Model, SolverKind};
-use crate::viewer::{self, Desk, Opening, Shoot, ShootError, Studio, ViewError};
+use crate::viewer::{self, OffscreenError, OffscreenSetup, OffscreenViewer, Opening, UiState, ViewError};
 
-impl From<ShootError> for Failure {
-    fn from(error: ShootError) -> Self {
+impl From<OffscreenError> for Failure {
+    fn from(error: OffscreenError) -> Self {
         match error {
-            ShootError::Missing(_) => Failure::Input(error.to_string()),
+            OffscreenError::Missing(_) => Failure::Input(error.to_string()),
             _ => Failure::Work(error.to_string()),
         }
     }
@@ -44,8 +45,8 @@ fn model(name: &str, solver: SolverKind) -> Result<Model, Failure> {
 fn shown(arguments: &ShownArguments) -> Result<(String, Overrides, AnyScene, Vec<Model>), Failure> {
     let ShownArguments { scene, cells, model: first, compare, set } = arguments;
     let name = scene.clone().unwrap_or_else(|| viewer::default_scene().to_owned());
-    let overrides = Overrides { cells: *cells, model: None, set: seam::changes(set)? };
-    let loaded = seam::load_named(&name, &overrides)?;
+    let overrides = Overrides { cells: *cells, model: None, set: source::changes(set)? };
+    let loaded = source::load_named(&name, &overrides)?;
     let models = if first.is_none() && compare.is_none() && scene.is_none() {
         viewer::default_models()
     } else {
@@ -81,7 +82,14 @@ pub fn layers(names: &[String], solver: SolverKind) -> Result<u32, Failure> {
 pub fn view(arguments: &ViewArguments) -> Result<(), Failure> {
     // Bad input is said on the command line, before a window opens.
     let (scene, overrides, _, models) = shown(&arguments.shown)?;
-    let opening = Opening { scene, overrides, models, threads: arguments.threads };
+    let opening = Opening {
+        scene,
+        overrides,
+        models,
+        threads: arguments.threads,
+        keep_real_time: true,
+        memory: Memory::of_user(),
+    };
     Ok(viewer::view(&opening, arguments.measure, leave)?)
 }
 
@@ -107,22 +115,28 @@ pub fn render(arguments: &RenderArguments, stop: &AtomicBool) -> Result<(), Fail
     viewer::find_adapter().map_err(|missing| Failure::Input(missing.to_string()))?;
     let mut sink = sink(arguments, fps)?;
     let bare = !arguments.panels;
-    let mut desk =
-        Desk { dark: arguments.dark, bare, plain: arguments.plain, cut: arguments.cut, ..Desk::default() };
+    let mut ui_state = UiState {
+        dark: arguments.dark,
+        bare,
+        plain: arguments.plain,
+        cut: arguments.cut,
+        ..UiState::default()
+    };
     if !arguments.layers.is_empty() {
-        desk.layers = layers(&arguments.layers, scene.solver())?;
+        ui_state.layers = layers(&arguments.layers, scene.solver())?;
     }
     let threads = thread_count(arguments.threads);
-    let mut studio = Studio::open(Shoot { scene, models, size: arguments.size, desk, threads })?;
+    let mut viewer =
+        OffscreenViewer::open(OffscreenSetup { scene, models, size: arguments.size, ui_state, threads })?;
     let bar = Progress::new(&name, frames, arguments.quiet);
     let mut last = None;
     for frame in 1..=frames {
-        if !studio.advance(stop)? {
+        if !viewer.advance(stop)? {
             return Err(Failure::Stopped(frame - 1));
         }
         let wanted = !matches!(sink, Sink::Single(_)) || frame == frames;
         if wanted {
-            let picture = studio.picture()?;
+            let picture = viewer.picture()?;
             match &mut sink {
                 Sink::Video(video) => {
                     video.add(&picture).map_err(|error| unwritten(&error, &arguments.out))?

@@ -60,6 +60,17 @@ impl AtomicFile {
         Self::commit_all(vec![self])
     }
 
+    /// Gives the file its name once the disk has all of it: after a power cut, too, it is whole or absent.
+    pub fn commit_synced(mut self) -> io::Result<()> {
+        self.flush()?;
+        if let Some(buffer) = &self.file {
+            buffer.get_ref().sync_all()?;
+        }
+        let folder = self.target.parent().unwrap_or(Path::new("")).to_owned();
+        self.commit()?;
+        sync_folder(&folder)
+    }
+
     /// Gives files their names once all of them are complete.
     pub fn commit_all(mut files: Vec<AtomicFile>) -> io::Result<()> {
         for file in &mut files {
@@ -95,6 +106,33 @@ impl Drop for AtomicFile {
             unfinished.swap_remove(index);
             // Nobody is left to tell; a stray hidden file does no harm.
             let _ = fs::remove_file(&self.partial);
+        }
+    }
+}
+
+/// Lets the disk have the names in a folder.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    // Elsewhere folders cannot be opened, and names are safe without.
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+/// Removes unfinished files, of names that begin so, that processes left behind which are gone. Where one cannot tell,
+/// they stay: they are hidden and do no harm.
+pub fn remove_strays(folder: &Path, beginning: &str) {
+    let processes = Path::new("/proc");
+    if !processes.join("self").exists() {
+        return;
+    }
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let process = name
+            .strip_prefix('.')
+            .filter(|name| name.starts_with(beginning))
+            .and_then(|name| name.rsplit_once(".partial-"))
+            .and_then(|(_, process)| process.parse::<u32>().ok());
+        if process.is_some_and(|process| !processes.join(process.to_string()).exists()) {
+            let _ = fs::remove_file(&path);
         }
     }
 }

@@ -11,7 +11,7 @@ mod stats;
 mod system;
 mod video;
 
-pub use atomic::{AtomicFile, exit_cleanly, probe_folder};
+pub use atomic::{AtomicFile, exit_cleanly, probe_folder, remove_strays};
 pub use image::{Picture, draw};
 pub use mesh::{write_obj, write_ply};
 pub use particles::write_particles;

@@ -1,8 +1,10 @@
 //! Statistics as JSON Lines.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
+
+use serde::Deserialize;
 
 use crate::sim::FrameReport;
 
@@ -18,6 +20,28 @@ impl StatsWriter {
     /// Starts an empty file, replacing an older one.
     pub fn create(path: &Path) -> io::Result<Self> {
         Ok(StatsWriter { file: File::create(path)?, length: 0 })
+    }
+
+    /// Goes on with the file of a run that got to a frame at least: its whole lines up to that frame stay. Where there is
+    /// no such file, starts an empty one.
+    pub fn resume(path: &Path, frame: usize) -> io::Result<Self> {
+        #[derive(Deserialize)]
+        struct Line {
+            frame: usize,
+        }
+        let mut file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        let (mut length, mut lines, mut line) = (0, BufReader::new(&file), Vec::new());
+        while lines.read_until(b'\n', &mut line)? > 0 {
+            let known = serde_json::from_slice::<Line>(&line).ok().filter(|_| line.ends_with(b"\n"));
+            if known.is_none_or(|known| known.frame > frame) {
+                break;
+            }
+            length += line.len() as u64;
+            line.clear();
+        }
+        file.set_len(length)?;
+        file.seek(SeekFrom::Start(length))?;
+        Ok(StatsWriter { file, length })
     }
 
     /// Appends a frame.

@@ -27,6 +27,18 @@ impl<const D: usize> Walls<D> {
         self.solids.iter().map(|solid| solid.distance(x, time)).fold(self.side_distance(x), Real::min)
     }
 
+    /// Like [`Self::distance`], of the solids that never move and the closed sides.
+    pub fn standing_distance(&self, x: &Vector<D>) -> Real {
+        let standing = self.solids.iter().filter(|solid| !solid.is_moving());
+        standing.map(|solid| solid.distance(x, 0.0)).fold(self.side_distance(x), Real::min)
+    }
+
+    /// Like [`Self::distance`], of the solids that move; infinite if none does.
+    pub fn moving_distance(&self, x: &Vector<D>, time: Real) -> Real {
+        let moving = self.solids.iter().filter(|solid| solid.is_moving());
+        moving.map(|solid| solid.distance(x, time)).fold(Real::INFINITY, Real::min)
+    }
+
     /// Distance to the nearest closed side of the domain, negative beyond it.
     fn side_distance(&self, x: &Vector<D>) -> Real {
         let mut nearest = Real::INFINITY;
@@ -101,12 +113,19 @@ pub struct WallBits {
     pub cut: CellBits,
     /// The centre is closer to a wall than half a cell, or in it: the wall takes part of the cell.
     pub close: CellBits,
+    /// The centre is closer than a quarter of a cell, or in the wall: particles need not be there.
+    pub full: CellBits,
 }
 
 impl WallBits {
     /// No wall.
-    const CLEAR: WallBits =
-        WallBits { passable: [[u64::MAX; SIDE]; 3], closed: [0; SIDE], cut: [0; SIDE], close: [0; SIDE] };
+    const CLEAR: WallBits = WallBits {
+        passable: [[u64::MAX; SIDE]; 3],
+        closed: [0; SIDE],
+        cut: [0; SIDE],
+        close: [0; SIDE],
+        full: [0; SIDE],
+    };
 }
 
 /// The walls sampled on the active blocks.
@@ -150,11 +169,14 @@ impl<const D: usize> Boundary<D> {
         &self.bits.block(slot)[0]
     }
 
-    /// Whether a cell's low or high face across an axis is open, if only in part.
+    /// Whether a cell's face on a side across an axis is open, if only in part.
     #[inline]
-    pub fn is_open(&self, blocks: &Blocks<D>, slot: usize, cell: usize, axis: usize, high: bool) -> bool {
+    pub fn is_open(&self, blocks: &Blocks<D>, slot: usize, cell: usize, axis: usize, side: Side) -> bool {
         // A face is stored with the cell on its high side.
-        let (face, is_beyond) = if high { across(cell, axis, true) } else { (cell, false) };
+        let (face, is_beyond) = match side {
+            Side::Low => (cell, false),
+            Side::High => across(cell, axis, side),
+        };
         let slot = if is_beyond { blocks.beside(slot, axis, Side::High) as usize } else { slot };
         slot != crate::grid::VOID as usize
             && self.bits(slot).passable[axis][face / 64] >> (face % 64) & 1 == 1
@@ -162,24 +184,28 @@ impl<const D: usize> Boundary<D> {
 
     /// Samples new blocks, and those near moving solids anew.
     pub fn update(&mut self, blocks: &Blocks<D>, walls: &Walls<D>, time: Real) {
+        let known = self.near.len();
         self.corner.resize(blocks.slot_count());
         self.open.iter_mut().for_each(|open| open.resize(blocks.slot_count()));
         self.along.iter_mut().for_each(|along| along.resize(blocks.slot_count()));
         self.bits.resize(blocks.slot_count());
         self.near.resize(blocks.slot_count(), Nearness::Clear);
-        // A block is due when it is new, when a moving solid is near, or when one was.
+        // A block is due when it is new here, when a moving solid is near, or when one was.
         let due = &mut self.due;
         due.clear();
-        due.resize(blocks.slot_count(), false);
+        due.resize(known, false);
+        due.resize(blocks.slot_count(), true);
         blocks.fresh().iter().for_each(|&slot| due[slot as usize] = true);
-        let moving = walls.any_moving();
         let (near, stale) = (&mut self.near, &mut self.stale);
-        stale.refill(blocks.slots(), |slot| {
-            due[slot]
-                || (moving
-                    && (near[slot] == Nearness::Moving
-                        || nearness(blocks, walls, slot, time) == Nearness::Moving))
-        });
+        for solid in walls.solids.iter().filter(|solid| solid.is_moving()) {
+            let solid = solid.at(time);
+            for &slot in blocks.slots().as_slice() {
+                let (centre, _, reach) = reach(blocks, blocks.coords(slot as usize));
+                let is_near = || near[slot as usize] == Nearness::Moving || solid.distance(&centre) <= reach;
+                due[slot as usize] = due[slot as usize] || is_near();
+            }
+        }
+        stale.refill(blocks.slots(), |slot| due[slot]);
         for &slot in stale.as_slice() {
             near[slot as usize] = nearness(blocks, walls, slot as usize, time);
         }
@@ -331,7 +357,7 @@ fn sample_block<const D: usize>(
             positive_square([node[base], node[base + s], node[base + s + t], node[base + t]])
         })
     };
-    let mut bits = WallBits { passable: [[0; SIDE]; 3], closed: [0; SIDE], cut: [0; SIDE], close: [0; SIDE] };
+    let mut bits = WallBits { passable: [[0; SIDE]; 3], ..WallBits::CLEAR };
     for (local, corner) in corner.iter_mut().enumerate() {
         let offset = unflatten::<D>(local, SIDE);
         let base: usize = (0..D).map(|axis| (offset[axis] + 1) * stride[axis]).sum();
@@ -350,10 +376,11 @@ fn sample_block<const D: usize>(
             let is_along = open[axis][local] == 0.0 && lies_along(node, base, &stride, axis);
             along[axis][local / SIDE] |= (is_along as u8) << (local % SIDE);
         }
-        let close = corner_mean::<D>(base, |k| stride[k], |at| node[at]) < 0.5;
+        let centre = corner_mean::<D>(base, |k| stride[k], |at| node[at]);
         bits.closed[word] |= (closed as u64) << bit;
         bits.cut[word] |= (cut as u64) << bit;
-        bits.close[word] |= (close as u64) << bit;
+        bits.close[word] |= ((centre < 0.5) as u64) << bit;
+        bits.full[word] |= ((centre < 0.25) as u64) << bit;
     }
     bits
 }

@@ -1,12 +1,14 @@
 //! What each cell is made of.
 
+use serde::{Deserialize, Serialize};
+
 use crate::grid::{Blocks, Field, Halo, SIDE, Slots, for_each_block, halo_cells, load_halo};
 use crate::math::unflatten;
 
 use super::{Boundary, CellBits, Nearness};
 
 /// What a cell is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Label {
     /// Open to flow, but not liquid.
@@ -66,10 +68,15 @@ pub fn label_cells<const D: usize>(
 ) {
     label.resize(blocks.slot_count());
     settled.resize(blocks);
-    let dry = blocks.grid().dx as f32;
+    let dx = blocks.grid().dx as f32;
     for_each_block(blocks.slots(), (label.parts(), settled.state.parts()), |slot, (label, state)| {
         let (distances, nearness) = (surface.block(slot), boundary.nearness(slot));
-        let calm = nearness != Nearness::Moving && distances.iter().all(|&distance| distance > dry);
+        // Labels of calm blocks depend on nothing that changes: at walls, air that may seem so has to be far enough away.
+        let calm = match nearness {
+            Nearness::Clear => distances.iter().all(|&distance| distance > dx),
+            Nearness::Static => distances.iter().all(|&distance| distance >= SEEMING_CELLS * dx),
+            Nearness::Moving => false,
+        };
         state[0] = match (calm, state[0] & !LIVE) {
             (false, _) => RESTLESS,
             (true, RESTLESS) => DRIED,
@@ -91,6 +98,9 @@ pub fn label_cells<const D: usize>(
     live.refill(blocks.slots(), |slot| settled.state[slot] & LIVE != 0);
 }
 
+/// Air farther from the liquid than this, in cells, has air around it.
+const SEEMING_CELLS: f32 = 1.5;
+
 /// Cells without an open face are solid, and seeming voids next to walls are liquid.
 fn mark_solid<const D: usize>(
     blocks: &Blocks<D>,
@@ -100,14 +110,13 @@ fn mark_solid<const D: usize>(
     label: &mut [Label],
 ) {
     let bits = boundary.bits(slot);
-    let reach = 1.5 * blocks.grid().dx as f32;
+    let reach = SEEMING_CELLS * blocks.grid().dx as f32;
     let is = |bits: &CellBits, cell: usize| bits[cell / 64] >> (cell % 64) & 1 == 1;
     let mut seeming = false;
     for (cell, (label, &distance)) in label.iter_mut().zip(surface.block(slot)).enumerate() {
         if is(&bits.closed, cell) {
             *label = Label::Solid;
         }
-        // Air farther from the liquid than that has air around it.
         seeming |= *label == Label::Air && distance < reach && is(&bits.close, cell);
     }
     if !seeming {

@@ -13,6 +13,17 @@ use super::polygon::Polygon;
 use super::rotation::{Matrix, rotation};
 
 /// A shape with a signed distance, negative inside. Its magnitude never exceeds the true distance.
+///
+/// ```
+/// use glug::geometry::Shape;
+/// use glug::math::Vector;
+///
+/// let ball = Shape::Sphere { center: Vector::from([0.0, 0.0]), radius: 1.0 };
+/// let half = Shape::Box { min: Vector::from([-2.0, 0.0]), max: Vector::from([2.0, 2.0]) };
+/// let lower = Shape::Difference(Box::new(ball), vec![half]);
+/// assert!(lower.distance(&Vector::from([0.0, -0.5])) < 0.0);
+/// assert!(lower.distance(&Vector::from([0.0, 0.5])) > 0.0);
+/// ```
 #[derive(Clone, Debug)]
 pub enum Shape<const D: usize> {
     /// A box given by its corners.

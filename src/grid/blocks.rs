@@ -1,8 +1,9 @@
 //! The set of active blocks.
 
-use crate::math::{power, unflatten};
+use crate::archive::{ArchiveError, Reader, Writer};
+use crate::math::{Side, power, unflatten};
 
-use super::{Grid, SIDE, Slots};
+use super::{Grid, Parts, SIDE, Slots, for_each_block};
 
 /// The slot that stands for every block that is not active. Fields hold their default value there, so that
 /// reading past the active set is harmless; nothing may write to it.
@@ -102,12 +103,12 @@ impl<const D: usize> Blocks<D> {
 
     /// The slot next to `slot` along an axis; [`VOID`] where no block is active.
     #[inline]
-    pub fn beside(&self, slot: usize, axis: usize, side: crate::math::Side) -> u32 {
+    pub fn beside(&self, slot: usize, axis: usize, side: Side) -> u32 {
         let centre = power(3, D) / 2;
         let stride = power(3, axis);
         match side {
-            crate::math::Side::Low => self.around(slot)[centre - stride],
-            crate::math::Side::High => self.around(slot)[centre + stride],
+            Side::Low => self.around(slot)[centre - stride],
+            Side::High => self.around(slot)[centre + stride],
         }
     }
 
@@ -219,15 +220,55 @@ impl<const D: usize> Blocks<D> {
     }
 
     fn link_neighbours(&mut self) {
-        let count = power(3, D);
-        for &slot in self.slots.as_slice() {
-            let coords = self.coords[slot as usize];
-            for offset in 0..count {
+        let mut around = std::mem::take(&mut self.around);
+        for_each_block(&self.slots, Parts::new(&mut around, power(3, D)), |slot, around| {
+            let coords = self.coords[slot];
+            for (offset, around) in around.iter_mut().enumerate() {
                 let step = unflatten::<D>(offset, 3);
-                let neighbour = std::array::from_fn(|axis| coords[axis] + step[axis] as i32 - 1);
-                self.around[slot as usize * count + offset] = self.slot_at(neighbour);
+                *around = self.slot_at(std::array::from_fn(|axis| coords[axis] + step[axis] as i32 - 1));
             }
+        });
+        self.around = around;
+    }
+
+    /// Writes which blocks are active, and in which slots: later blocks get the slots that are free now.
+    pub fn save(&self, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
+        out.array("blocks.coords", &self.coords)?;
+        out.array("blocks.slots", self.slots.as_slice())?;
+        out.array("blocks.free", &self.free)
+    }
+
+    /// Reads active blocks of a grid; none of them is fresh.
+    pub fn load(grid: Grid<D>, from: &mut Reader<'_>) -> Result<Self, ArchiveError> {
+        let mut blocks = Blocks::new(grid);
+        let most = blocks.lookup.len() + 1;
+        let coords = from.array::<[i32; D]>("blocks.coords", most)?;
+        let slots = from.array::<u32>("blocks.slots", most)?;
+        blocks.free = from.array("blocks.free", most)?;
+        let mut is_used = vec![false; coords.len()];
+        for &slot in slots.iter().chain(&blocks.free) {
+            let is_new = is_used.get_mut(slot as usize).is_some_and(|used| !std::mem::replace(used, true));
+            ArchiveError::unless(
+                is_new && slot != VOID,
+                "blocks.slots",
+                "names a slot twice, or one that is not there",
+            )?;
         }
+        let all_used = coords.len() == slots.len() + blocks.free.len() + 1;
+        ArchiveError::unless(all_used, "blocks.coords", "has slots that are neither active nor free")?;
+        blocks.coords = coords;
+        blocks.around.resize(blocks.coords.len() * power(3, D), VOID);
+        let mut last = None;
+        for slot in slots {
+            let coords = blocks.coords[slot as usize];
+            let index = blocks.table_index(coords).filter(|_| blocks.may_hold(coords));
+            ArchiveError::unless(index.is_some() && index > last, "blocks.slots", "is not in order")?;
+            blocks.lookup[index.unwrap_or_default()] = slot;
+            blocks.slots.push(slot);
+            last = index;
+        }
+        blocks.link_neighbours();
+        Ok(blocks)
     }
 
     /// Bytes held by the tables of this set.
@@ -239,22 +280,21 @@ impl<const D: usize> Blocks<D> {
     }
 }
 
-/// The cell beside one of a block, on the low or high side along an axis: its place, and whether that is in the next block.
+/// The cell beside one of a block, on one side along an axis: its place, and whether that is in the next block.
 #[inline(always)]
-pub fn across(cell: usize, axis: usize, high: bool) -> (usize, bool) {
+pub fn across(cell: usize, axis: usize, side: Side) -> (usize, bool) {
     let (stride, last) = (power(SIDE, axis), SIDE - 1);
-    match (high, cell / stride % SIDE) {
-        (false, 0) => (cell + last * stride, true),
-        (false, _) => (cell - stride, false),
-        (true, at) if at == last => (cell - last * stride, true),
-        (true, _) => (cell + stride, false),
+    match (side, cell / stride % SIDE) {
+        (Side::Low, 0) => (cell + last * stride, true),
+        (Side::Low, _) => (cell - stride, false),
+        (Side::High, at) if at == last => (cell - last * stride, true),
+        (Side::High, _) => (cell + stride, false),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::Side;
 
     fn neighbours_agree_with_coordinates<const D: usize>() {
         let grid = Grid { cells: [40; D], dx: 0.1 };

@@ -2,6 +2,7 @@
 
 use super::masks::{self, Bits};
 use super::{Blocks, Field, Slots, for_each_block};
+use crate::archive::{ArchiveError, Reader, Writer};
 use crate::math::Side;
 
 /// Some of the cells of the active blocks. It stays valid for as long as the blocks it has cells in stay active.
@@ -35,18 +36,18 @@ impl CellSet {
         self.slots.as_slice().iter().flat_map(cells).sum()
     }
 
-    /// Blocks with any of them.
+    /// Blocks with any cell of the set.
     pub fn slots(&self) -> &Slots {
         &self.slots
     }
 
-    /// Those in a block.
+    /// Cells of the set in a block.
     #[inline]
     pub fn bits(&self, slot: usize) -> &Bits {
         self.bits.as_slice().get(slot).unwrap_or(&masks::NONE)
     }
 
-    /// Those in a row of eight along x.
+    /// Cells of the set in a row of eight along x, a bit each.
     #[inline]
     pub fn row(&self, slot: usize, row: usize) -> u8 {
         masks::row(self.bits(slot), row)
@@ -78,12 +79,13 @@ impl CellSet {
         let is_settled = |bits: &Bits, around: [&Bits; 2]| {
             *bits == masks::all(D) || *bits == masks::NONE && around.iter().all(|bits| **bits == masks::NONE)
         };
-        self.spread(blocks, is_settled, |axis, [here, there], high, [bits, beyond], next| {
-            let [own, other] = [here, there].map(|slot| reach(slot)[axis][!high as usize].min(FURTHEST));
+        self.spread(blocks, is_settled, |axis, [here, there], side, [bits, beyond], next| {
+            let [own, other] =
+                [here, there].map(|slot| reach(slot)[axis][side.opposite().index()].min(FURTHEST));
             for step in 1..=own.max(other) {
                 let bits = if step <= own { bits } else { &masks::NONE };
                 let beyond = if step <= other { beyond } else { &masks::NONE };
-                let near = masks::away::<D>(bits, axis, high, beyond, step);
+                let near = masks::away::<D>(bits, axis, side, beyond, step);
                 (0..masks::words(D)).for_each(|word| next[word] |= near[word]);
             }
         });
@@ -95,22 +97,22 @@ impl CellSet {
         let is_settled = |bits: &Bits, around: [&Bits; 2]| {
             *bits == masks::NONE || *bits == all && around.iter().all(|bits| **bits == all)
         };
-        self.spread(blocks, is_settled, |axis, _, high, [bits, beyond], next| {
+        self.spread(blocks, is_settled, |axis, _, side, [bits, beyond], next| {
             for step in 1..=margin.min(FURTHEST) {
-                let near = masks::away::<D>(bits, axis, high, beyond, step);
+                let near = masks::away::<D>(bits, axis, side, beyond, step);
                 (0..masks::words(D)).for_each(|word| next[word] &= near[word]);
             }
         });
     }
 
-    /// Axis by axis, changes the cells of every block by those on its low and on its high side: `join` is told the axis,
-    /// the block and the one beside it, whether that is on the high side, their cells, and what to change. Blocks that
-    /// are settled between their neighbours stay as they are.
+    /// Axis by axis, changes the cells of every block by those on its low and on its high side: `join` is told the
+    /// axis, the block and the one beside it, on which side that is, their cells, and what to change. Blocks
+    /// that are settled between their neighbours stay as they are.
     fn spread<const D: usize>(
         &mut self,
         blocks: &Blocks<D>,
         is_settled: impl Fn(&Bits, [&Bits; 2]) -> bool + Sync + Send,
-        join: impl Fn(usize, [usize; 2], bool, [&Bits; 2], &mut Bits) + Sync + Send,
+        join: impl Fn(usize, [usize; 2], Side, [&Bits; 2], &mut Bits) + Sync + Send,
     ) {
         if self.is_empty() {
             return;
@@ -126,8 +128,8 @@ impl CellSet {
                 if is_settled(&now[slot], beside.map(|slot| &now[slot])) {
                     return;
                 }
-                for (there, high) in beside.into_iter().zip([false, true]) {
-                    join(axis, [slot, there], high, [&now[slot], &now[there]], &mut next[0]);
+                for (there, side) in beside.into_iter().zip(Side::BOTH) {
+                    join(axis, [slot, there], side, [&now[slot], &now[there]], &mut next[0]);
                 }
             });
             std::mem::swap(&mut self.bits, &mut self.next);
@@ -148,6 +150,37 @@ impl CellSet {
     fn list<const D: usize>(&mut self, blocks: &Blocks<D>) {
         let bits = &self.bits;
         self.slots.refill(blocks.slots(), |slot| bits[slot] != masks::NONE);
+    }
+
+    /// Writes the set.
+    pub fn save(&self, name: &str, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
+        let bits: Vec<Bits> = self.slots.as_slice().iter().map(|&slot| *self.bits(slot as usize)).collect();
+        out.array(&format!("{name}.slots"), self.slots.as_slice())?;
+        out.array(&format!("{name}.bits"), &bits)
+    }
+
+    /// Reads a set of cells of active blocks.
+    pub fn load<const D: usize>(
+        name: &str,
+        blocks: &Blocks<D>,
+        from: &mut Reader<'_>,
+    ) -> Result<Self, ArchiveError> {
+        let name = format!("{name}.slots");
+        let slots = from.array::<u32>(&name, blocks.slots().len())?;
+        let bits = from.array_of::<Bits>(&name.replace(".slots", ".bits"), slots.len())?;
+        let mut set = CellSet::new();
+        set.bits.resize(blocks.slot_count());
+        for (&slot, bits) in slots.iter().zip(bits) {
+            ArchiveError::unless(
+                (slot as usize) < blocks.slot_count(),
+                &name,
+                "names a slot that is not there",
+            )?;
+            set.bits[slot as usize] = bits;
+        }
+        set.list(blocks);
+        ArchiveError::unless(set.slots.as_slice() == slots, &name, "is not in order")?;
+        Ok(set)
     }
 
     /// Bytes held.

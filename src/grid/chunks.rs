@@ -1,8 +1,6 @@
 //! Sweeps over blocks with something to collect into, always cut at the same places.
 
-use rayon::prelude::*;
-
-use super::{Blockwise, Slots};
+use super::{Blockwise, DisjointMut, Slots, share};
 
 /// Into how many chunks such sweeps are cut, whatever the number of threads.
 pub const CHUNKS: usize = 32;
@@ -17,11 +15,15 @@ pub fn for_each_block_collecting<F: Blockwise, L: Send>(
     body: impl Fn(usize, F::Block, &mut L) + Sync + Send,
 ) {
     let length = slots.len().div_ceil(CHUNKS).max(1);
-    let chunks = slots.as_slice().par_chunks(length);
-    locals.par_iter_mut().with_max_len(1).zip(chunks).for_each(|(local, slots)| {
-        for &slot in slots {
-            // SAFETY: the slots of a list are distinct, so every block is lent once.
-            body(slot as usize, unsafe { fields.take(slot as usize) }, local);
+    let (slots, locals) = (slots.as_slice(), DisjointMut::new(locals));
+    share(slots.len().div_ceil(length), 1, &|range| {
+        for at in range {
+            // SAFETY: ranges are disjoint.
+            let local = unsafe { locals.at(at) };
+            for &slot in &slots[at * length..slots.len().min((at + 1) * length)] {
+                // SAFETY: the slots of a list are distinct, so every block is lent once.
+                body(slot as usize, unsafe { fields.take(slot as usize) }, local);
+            }
         }
     });
 }

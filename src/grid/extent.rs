@@ -7,6 +7,16 @@ use super::{PAD, SIDE};
 /// The domain's box: its low corner is the origin, cells are cubes of width `dx`.
 ///
 /// The domain's size need not be a whole number of cells: `cells` covers it, and the walls cut the last layer.
+///
+/// ```
+/// use glug::grid::Grid;
+///
+/// let grid = Grid::covering([1.0, 0.5], 8);
+/// assert_eq!((grid.cells, grid.dx), ([8, 4], 0.125));
+/// assert!(grid.contains([7, 3]) && !grid.contains([8, 0]));
+/// let x = grid.world_from_grid([4.0, 1.5]);
+/// assert_eq!(grid.grid_from_world(&x), [4.0, 1.5]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grid<const D: usize> {
     /// Cells along each axis.

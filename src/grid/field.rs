@@ -3,6 +3,11 @@
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
+use bytemuck::Pod;
+
+use super::Blocks;
+use crate::archive::{ArchiveError, Reader, Writer};
+
 /// One value per cell of every slot of a [`super::Blocks`], block after block, x fastest inside a block.
 ///
 /// Also used for values on low faces and low corners. Block [`super::VOID`] holds the default value.
@@ -68,17 +73,43 @@ impl<T: Copy + Send + Sync> Field<T> {
 
     /// Lends the blocks one by one to a parallel sweep.
     pub fn parts(&mut self) -> Parts<'_, T> {
-        Parts {
-            start: self.values.as_mut_ptr(),
-            block: self.block,
-            len: self.values.len(),
-            field: PhantomData,
-        }
+        Parts::new(&mut self.values, self.block)
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.values.capacity() * size_of::<T>()
+    }
+}
+
+impl<T: Pod + Send + Sync> Field<T> {
+    /// Writes the values on active blocks.
+    pub fn save<const D: usize>(
+        &self,
+        name: &str,
+        blocks: &Blocks<D>,
+        out: &mut Writer<'_>,
+    ) -> Result<(), ArchiveError> {
+        let slots = blocks.slots().as_slice();
+        let mut values = Vec::with_capacity(slots.len() * self.block);
+        slots.iter().for_each(|&slot| values.extend_from_slice(self.block(slot as usize)));
+        out.array(name, &values)
+    }
+
+    /// Reads the values on active blocks into a field that is empty so far.
+    pub fn load<const D: usize>(
+        &mut self,
+        name: &str,
+        blocks: &Blocks<D>,
+        from: &mut Reader<'_>,
+    ) -> Result<(), ArchiveError> {
+        let slots = blocks.slots().as_slice();
+        let values = from.array_of(name, slots.len() * self.block)?;
+        self.resize(blocks.slot_count());
+        for (&slot, values) in slots.iter().zip(values.chunks_exact(self.block)) {
+            self.block_mut(slot as usize).copy_from_slice(values);
+        }
+        Ok(())
     }
 }
 
@@ -109,12 +140,24 @@ pub trait Blockwise: Sync {
     unsafe fn take(&self, slot: usize) -> Self::Block;
 }
 
-/// The blocks of a mutably borrowed [`Field`], to be handed out one by one.
+/// The blocks of a mutably borrowed [`Field`] or array, to be handed out one by one.
 pub struct Parts<'f, T> {
     start: *mut T,
     block: usize,
     len: usize,
     field: PhantomData<&'f mut [T]>,
+}
+
+impl<'f, T> Parts<'f, T> {
+    /// An array, cut into blocks of that many values.
+    pub fn new(values: &'f mut [T], block: usize) -> Self {
+        Parts { start: values.as_mut_ptr(), block, len: values.len(), field: PhantomData }
+    }
+
+    /// How many blocks there are, the void one included.
+    pub fn count(&self) -> usize {
+        self.len / self.block
+    }
 }
 
 // SAFETY: `take` hands out disjoint `&mut [T]`, which may travel between threads when T may.
@@ -150,6 +193,7 @@ macro_rules! blockwise_tuple {
         }
     };
 }
+blockwise_tuple!(A.0);
 blockwise_tuple!(A.0, B.1);
 blockwise_tuple!(A.0, B.1, C.2);
 blockwise_tuple!(A.0, B.1, C.2, E.3);

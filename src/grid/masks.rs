@@ -2,6 +2,8 @@
 //!
 //! In 3D a word is a layer along z, in 2D it is the whole block; x is the fastest bit, then y.
 
+use crate::math::Side;
+
 use super::{SIDE, block_cells};
 
 /// Words of a block in 3D; a 2D block uses the first.
@@ -90,7 +92,7 @@ pub fn columns_in(word: u64) -> u64 {
     (word | word >> 8) & 0xff
 }
 
-/// The same cells with x and y exchanged.
+/// Cells with x and y exchanged.
 #[inline]
 pub fn swap_xy(bits: &Bits) -> Bits {
     bits.map(|word| {
@@ -103,7 +105,7 @@ pub fn swap_xy(bits: &Bits) -> Bits {
     })
 }
 
-/// The same cells with y and z exchanged, in 3D.
+/// Cells with y and z exchanged, in 3D.
 #[inline]
 pub fn swap_yz(bits: &Bits) -> Bits {
     let rows = bits.map(u64::to_le_bytes);
@@ -228,31 +230,35 @@ pub fn connected<const D: usize>(seed: usize, within: &Bits, open: &[Bits; D]) -
     found
 }
 
-/// The cells whose neighbour on the low or high side along an axis is set; `beyond` are the cells of the block there.
+/// The cells whose neighbour on a side along an axis is set; `beyond` are the cells of the block there.
 #[inline]
-pub fn beside<const D: usize>(bits: &Bits, axis: usize, high: bool, beyond: &Bits) -> Bits {
-    away::<D>(bits, axis, high, beyond, 1)
+pub fn beside<const D: usize>(bits: &Bits, axis: usize, side: Side, beyond: &Bits) -> Bits {
+    away::<D>(bits, axis, side, beyond, 1)
 }
 
-/// The cells for which the one `steps` cells (1 to 7) away on the low or high side along an axis is set; `beyond` are the
+/// The cells for which the one `steps` cells (1 to 7) away on a side along an axis is set; `beyond` are the
 /// cells of the block there.
 #[inline]
-pub fn away<const D: usize>(bits: &Bits, axis: usize, high: bool, beyond: &Bits, steps: usize) -> Bits {
+pub fn away<const D: usize>(bits: &Bits, axis: usize, side: Side, beyond: &Bits, steps: usize) -> Bits {
     debug_assert!((1..SIDE).contains(&steps));
     let mut out = NONE;
     // Cells along x whose other one is in the same block.
-    let inner = FIRST_X * if high { 0xff >> steps } else { (0xff << steps) & 0xff };
+    let inner = FIRST_X
+        * match side {
+            Side::Low => (0xff << steps) & 0xff,
+            Side::High => 0xff >> steps,
+        };
     for word in 0..words(D) {
         let (here, there) = (bits[word], beyond[word]);
-        out[word] = match (axis, high) {
-            (0, false) => (here << steps) & inner | (there >> (SIDE - steps)) & !inner,
-            (0, true) => (here >> steps) & inner | (there << (SIDE - steps)) & !inner,
-            (1, false) => here << (SIDE * steps) | there >> (64 - SIDE * steps),
-            (1, true) => here >> (SIDE * steps) | there << (64 - SIDE * steps),
-            (_, false) if word < steps => beyond[WORDS + word - steps],
-            (_, false) => bits[word - steps],
-            (_, true) if word + steps >= WORDS => beyond[word + steps - WORDS],
-            (_, true) => bits[word + steps],
+        out[word] = match (axis, side) {
+            (0, Side::Low) => (here << steps) & inner | (there >> (SIDE - steps)) & !inner,
+            (0, Side::High) => (here >> steps) & inner | (there << (SIDE - steps)) & !inner,
+            (1, Side::Low) => here << (SIDE * steps) | there >> (64 - SIDE * steps),
+            (1, Side::High) => here >> (SIDE * steps) | there << (64 - SIDE * steps),
+            (_, Side::Low) if word < steps => beyond[WORDS + word - steps],
+            (_, Side::Low) => bits[word - steps],
+            (_, Side::High) if word + steps >= WORDS => beyond[word + steps - WORDS],
+            (_, Side::High) => bits[word + steps],
         };
     }
     out
@@ -266,7 +272,8 @@ pub fn row(bits: &Bits, row: usize) -> u8 {
 
 /// The lowest or highest layer of cells across an axis, as a word: in 3D 64 bits (the axes left, in order, fastest
 /// first), in 2D eight.
-pub fn plane<const D: usize>(bits: &Bits, axis: usize, high: bool) -> u64 {
+pub fn plane<const D: usize>(bits: &Bits, axis: usize, side: Side) -> u64 {
+    let high = side == Side::High;
     let column = |word: u64| gather_low_bits(if high { word >> (SIDE - 1) } else { word });
     let row = |word: u64| if high { word >> 56 } else { word & 0xff };
     match (D, axis) {
@@ -279,8 +286,8 @@ pub fn plane<const D: usize>(bits: &Bits, axis: usize, high: bool) -> u64 {
 }
 
 /// The cell that a bit of [`plane`] stands for.
-pub fn plane_cell<const D: usize>(bit: usize, axis: usize, high: bool) -> usize {
-    let fixed = if high { SIDE - 1 } else { 0 };
+pub fn plane_cell<const D: usize>(bit: usize, axis: usize, side: Side) -> usize {
+    let fixed = side.index() * (SIDE - 1);
     let (fast, slow) = (bit % SIDE, bit / SIDE);
     match (D, axis) {
         (2, 0) => fixed + SIDE * fast,
@@ -324,7 +331,7 @@ mod tests {
         assert!(runs(&all(2)).eq(std::iter::once(0..64)) && runs(&all(3)).eq(std::iter::once(0..512)));
     }
 
-    /// The same by following one neighbour at a time.
+    /// Connected cells, found by following one neighbour at a time.
     fn slow<const D: usize>(seed: usize, within: &Bits, open: &[Bits; D]) -> Bits {
         let get = |bits: &Bits, cell: usize| bits[cell / 64] >> (cell % 64) & 1 == 1;
         let mut found = NONE;
@@ -373,16 +380,16 @@ mod tests {
         let get = |bits: &Bits, cell: usize| bits[cell / 64] >> (cell % 64) & 1 == 1;
         for axis in 0..D {
             let stride = crate::math::power(SIDE, axis);
-            for high in [false, true] {
-                let found = beside::<D>(&here, axis, high, &there);
+            for side in Side::BOTH {
+                let found = beside::<D>(&here, axis, side, &there);
                 for cell in 0..block_cells(D) {
-                    let expected = match (high, unflatten::<D>(cell, SIDE)[axis]) {
-                        (false, 0) => get(&there, cell + (SIDE - 1) * stride),
-                        (false, _) => get(&here, cell - stride),
-                        (true, 7) => get(&there, cell - (SIDE - 1) * stride),
-                        (true, _) => get(&here, cell + stride),
+                    let expected = match (side, unflatten::<D>(cell, SIDE)[axis]) {
+                        (Side::Low, 0) => get(&there, cell + (SIDE - 1) * stride),
+                        (Side::Low, _) => get(&here, cell - stride),
+                        (Side::High, 7) => get(&there, cell - (SIDE - 1) * stride),
+                        (Side::High, _) => get(&here, cell + stride),
                     };
-                    assert_eq!(get(&found, cell), expected, "{D}D axis {axis} high {high} cell {cell}");
+                    assert_eq!(get(&found, cell), expected, "{D}D axis {axis} {side:?} cell {cell}");
                 }
             }
         }
@@ -401,18 +408,18 @@ mod tests {
     #[test]
     fn planes_name_their_cells() {
         for axis in 0..3 {
-            for high in [false, true] {
+            for side in Side::BOTH {
                 for bit in 0..64 {
-                    let cell = plane_cell::<3>(bit, axis, high);
+                    let cell = plane_cell::<3>(bit, axis, side);
                     let mut bits = NONE;
                     bits[cell / 64] |= 1 << (cell % 64);
-                    assert_eq!(plane::<3>(&bits, axis, high), 1 << bit, "axis {axis} high {high} bit {bit}");
+                    assert_eq!(plane::<3>(&bits, axis, side), 1 << bit, "axis {axis} {side:?} bit {bit}");
                 }
                 if axis < 2 {
                     for bit in 0..8 {
-                        let cell = plane_cell::<2>(bit, axis, high);
+                        let cell = plane_cell::<2>(bit, axis, side);
                         let bits = [1 << cell, 0, 0, 0, 0, 0, 0, 0];
-                        assert_eq!(plane::<2>(&bits, axis, high), 1 << bit, "2D axis {axis} high {high}");
+                        assert_eq!(plane::<2>(&bits, axis, side), 1 << bit, "2D axis {axis} {side:?}");
                     }
                 }
             }

@@ -1,7 +1,9 @@
 //! Operations on whole vectors. Each is compiled for several instruction sets and chosen at run time; all versions add in the
 //! same order.
 
-use multiversion::multiversion;
+use macro_rules_attribute::apply;
+
+use crate::math::simd;
 
 use super::krylov::ResidualNorm;
 use super::scalar::Scalar;
@@ -10,7 +12,7 @@ use super::scalar::Scalar;
 const LANES: usize = 8;
 
 /// `x += α p`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(super) fn axpy(x: &mut [f64], alpha: f64, p: &[f32]) {
     for (x, &p) in x.iter_mut().zip(p) {
         *x += alpha * f64::from(p);
@@ -18,7 +20,7 @@ pub(super) fn axpy(x: &mut [f64], alpha: f64, p: &[f32]) {
 }
 
 /// `x = α p`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(super) fn scaled_copy(x: &mut [f64], alpha: f64, p: &[f32]) {
     for (x, &p) in x.iter_mut().zip(p) {
         *x = alpha * f64::from(p);
@@ -26,7 +28,7 @@ pub(super) fn scaled_copy(x: &mut [f64], alpha: f64, p: &[f32]) {
 }
 
 /// `p = z + β p`; `β = 0` forgets `p`, whatever it holds.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(super) fn xpby(p: &mut [f32], z: &[f32], beta: f32) {
     if beta == 0.0 {
         p.copy_from_slice(z);
@@ -38,7 +40,7 @@ pub(super) fn xpby(p: &mut [f32], z: &[f32], beta: f32) {
 }
 
 /// `x += α p`, unless `α = 0`; then `p = z + β p`, as [`xpby`] does.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(super) fn axpy_then_xpby(x: &mut [f64], alpha: f64, p: &mut [f32], z: &[f32], beta: f32) {
     if alpha != 0.0 && beta != 0.0 {
         for ((x, p), z) in x.iter_mut().zip(p).zip(z) {
@@ -54,7 +56,7 @@ pub(super) fn axpy_then_xpby(x: &mut [f64], alpha: f64, p: &mut [f32], z: &[f32]
 }
 
 /// `Σ a b`, in f64.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(super) fn dot<A: Scalar, B: Scalar>(a: &[A], b: &[B]) -> f64 {
     let mut sums = [0.0f64; LANES];
     let (a, a_rest) = a.as_chunks::<LANES>();
@@ -70,7 +72,7 @@ pub(super) fn dot<A: Scalar, B: Scalar>(a: &[A], b: &[B]) -> f64 {
 }
 
 /// `Σ a`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(super) fn sum(a: &[f64]) -> f64 {
     let mut sums = [0.0f64; LANES];
     let (a, rest) = a.as_chunks::<LANES>();
@@ -90,7 +92,7 @@ pub(super) fn multiply_entries(x: &mut [f32], b: &[f32], inverse: &[f32]) {
 }
 
 /// `rounded = scale · r`, in f32.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(super) fn round(rounded: &mut [f32], r: &[f64], scale: f64) {
     for (rounded, r) in rounded.iter_mut().zip(r) {
         *rounded = (r * scale) as f32;
@@ -98,7 +100,7 @@ pub(super) fn round(rounded: &mut [f32], r: &[f64], scale: f64) {
 }
 
 /// The size of a vector.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(super) fn norm(values: &[f64]) -> ResidualNorm {
     let (mut squares, mut max) = ([0.0; LANES], [0.0f64; LANES]);
     let (rows, rest) = values.as_chunks::<LANES>();
@@ -116,7 +118,7 @@ pub(super) fn norm(values: &[f64]) -> ResidualNorm {
 }
 
 /// `r −= α q`, and `rounded = scale · r`; returns the size of `r`. Vectors are whole rows of eight.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(super) fn update_residual(
     r: &mut [f64],
     rounded: &mut [f32],

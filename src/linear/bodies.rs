@@ -2,7 +2,7 @@
 
 use crate::grid::masks::{self, Bits};
 use crate::grid::{Field, SIDE, block_cells};
-use crate::math::unflatten;
+use crate::math::{Side, unflatten};
 
 /// One number per axis and affine basis function (1, x, y, z): the forces on a body, or its velocity field. In 2D the last
 /// axis and the last function are unused.
@@ -17,14 +17,14 @@ pub struct BodyPatch {
     pub cells: Bits,
     /// Twice the offset from the body's origin, in cells, of the face that the block's first cell has on that side.
     pub twice: [i16; 3],
-    /// Whether the body lies on the cells' high side.
-    pub ahead: bool,
+    /// The side of the cells that the body lies on.
+    pub side: Side,
 }
 
 impl BodyPatch {
     /// 1 if the body lies on the cells' high side, and pressure pushes it there; else −1.
     pub fn sign(&self) -> f64 {
-        if self.ahead { 1.0 } else { -1.0 }
+        self.side.sign()
     }
 
     /// The offset of the first cell's face from the body's origin, in cells.

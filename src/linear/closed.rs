@@ -3,12 +3,13 @@
 //! Aggregates never join cells without a link, so a component is a node of the coarsest network, or of the level where
 //! nothing else was left of it. Its number travels down to the cells the way coarse values do.
 
-use rayon::prelude::*;
+use crate::grid::{DisjointMut, share};
 
 use super::coarsest::Coarsest;
+use super::coupling::{Indicators, free_means};
 use super::layout::{Place, half_rows};
 use super::level::Level;
-use super::parallel::{Cut, each_block};
+use super::parallel::{cut, each_block};
 use super::transfer;
 
 /// Sets the finest `x` to the number of each node's component, from 1; 0 where the component has a ground.
@@ -64,7 +65,7 @@ const BLOCKS: usize = 64;
 
 impl Means {
     /// Changes `values` (both colours of a block together) and `shared`; components are numbered by `level.x`. A shared
-    /// node counts as `weight` cells.
+    /// node counts as `weight` cells. Components that bodies close off are left alone: see `coupling`.
     pub fn remove<const D: usize>(
         &mut self,
         what: Remove,
@@ -74,16 +75,26 @@ impl Means {
         shared: &mut [f64],
         weight: impl Fn(usize) -> f64,
     ) {
+        let coupled = &level.coupled;
+        let indicators = Indicators::new(coupled.row_count(), components, |each| {
+            coupled.each_weight(|row, index, weight| {
+                if let Some(component) = (level.value(coupled.nodes()[index]) as usize).checked_sub(1) {
+                    each(row, component, weight);
+                }
+            });
+        });
         let half = half_rows(D);
         let labels =
             |block: usize| (0..2).flat_map(move |colour| &level.x[colour][block * half..(block + 1) * half]);
         // Sums of some blocks at a time; few enough parts to be small beside the cells, however many components.
         let grain = BLOCKS.max(components / 8) * 2 * half;
-        let parts: Vec<Vec<[f64; 2]>> = values[2 * half..]
-            .par_chunks(grain)
-            .enumerate()
-            .map(|(part, values)| {
+        let all = &values[2 * half..];
+        let mut parts = vec![Vec::new(); all.len().div_ceil(grain)];
+        let out = DisjointMut::new(&mut parts);
+        share(all.len().div_ceil(grain), 1, &|range| {
+            for part in range {
                 let mut sums = vec![[0.0; 2]; components + 1];
+                let values = &all[part * grain..all.len().min((part + 1) * grain)];
                 for (index, values) in values.chunks_exact(2 * half).enumerate() {
                     let block = 1 + part * (grain / (2 * half)) + index;
                     for (values, labels) in values.iter().zip(labels(block)) {
@@ -93,9 +104,10 @@ impl Means {
                         }
                     }
                 }
-                sums
-            })
-            .collect();
+                // SAFETY: ranges are disjoint.
+                unsafe { *out.at(part) = sums };
+            }
+        });
         self.sum.clear();
         self.weight.clear();
         for component in 0..=components {
@@ -112,12 +124,10 @@ impl Means {
             self.sum[shared_label(k)] += each * value;
             self.weight[shared_label(k)] += weight(k);
         }
-        for (sum, weight) in self.sum.iter_mut().zip(&self.weight) {
-            *sum = if *weight > 0.0 { *sum / weight } else { 0.0 };
-        }
+        free_means(&indicators, &mut self.sum[1..], &self.weight[1..]);
         self.sum[0] = 0.0;
         let means = &self.sum;
-        each_block::<D, _>((Cut(values, 2 * half),), |block, (values,)| {
+        each_block::<D, _>((cut(values, 2 * half),), |block, (values,)| {
             for (values, labels) in values.iter_mut().zip(labels(block)) {
                 for (value, &label) in values.iter_mut().zip(labels) {
                     *value -= means[label as usize];

@@ -12,7 +12,7 @@ use crate::math::{flatten, power};
 
 use super::level::Level;
 use super::material;
-use super::parallel::{Cut, each_block};
+use super::parallel::{cut, each_block};
 use super::source::{Source, kind};
 use super::split::Splitter;
 use super::stencil::mask_words;
@@ -40,7 +40,7 @@ pub(super) fn coarsen<const D: usize, S: Source<D>>(
         let octant = flatten(fine.topology.octant(block), 2);
         children[fine.transfer.parent[block] as usize][octant] = block as u32;
     }
-    coarse.sums.reset::<D>(coarse.topology.len());
+    coarse.sums.reserve::<D>(coarse.topology.len());
     aggregate(fine, source, coarse, h);
     material::keep_apart(fine, source, coarse);
     splitter.split(fine, source, coarse, h);
@@ -64,8 +64,11 @@ pub(super) fn corner<const D: usize>(index: usize) -> usize {
 fn aggregate<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: &mut Level<D>, h: f32) {
     let (cells, words, corners) = (block_cells(D), mask_words(D), power(2, D));
     let sums = &mut coarse.sums;
-    let parts = (Cut(&mut sums.kind, cells), Cut(&mut sums.ground, cells), Cut(&mut sums.area, cells));
+    let parts = (cut(&mut sums.kind, cells), cut(&mut sums.ground, cells), cut(&mut sums.area, cells));
     each_block::<D, _>(parts, |cover, (kinds, ground, area)| {
+        kinds.fill(kind::EMPTY);
+        ground.fill(0.0);
+        area.fill(0.0);
         for (octant, &block) in fine.transfer.children[cover][..corners].iter().enumerate() {
             let block = block as usize;
             if block == 0 {
@@ -187,7 +190,8 @@ fn sum_links<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, coarse: 
         (kind::SINGLE, kind::MERGED) | (kind::MERGED, kind::SINGLE) => 2.0 / 3.0,
         _ => 0.0,
     };
-    each_block::<D, _>((Cut(&mut coarse.sums.link, D * cells),), |cover, (links,)| {
+    each_block::<D, _>((cut(&mut coarse.sums.link, D * cells),), |cover, (links,)| {
+        links.fill(0.0);
         for (octant, &block) in fine.transfer.children[cover][..corners].iter().enumerate() {
             let block = block as usize;
             if block == 0 {

@@ -10,6 +10,7 @@ use std::collections::BinaryHeap;
 
 use crate::grid::block_cells;
 
+use super::coupling::CoupledSolve;
 use super::explicit::{cell_value, paired_index};
 use super::layout::{Node, Place};
 use super::level::Level;
@@ -34,6 +35,8 @@ pub(super) struct Coarsest {
     /// So many nodes, the first to be eliminated, have no links.
     lone: usize,
     work: Elimination,
+    /// What bodies add.
+    coupled: CoupledSolve,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +74,21 @@ impl Coarsest {
         self.read_links(level, source);
         self.values.clear();
         self.values.resize(self.cells.len() + level.explicit.count, 0.0);
-        self.eliminate(budget)
+        let is_done = self.eliminate(budget);
+        self.coupled.clear();
+        if is_done && !level.coupled.is_empty() {
+            let mut coupled = std::mem::take(&mut self.coupled);
+            let place = |node: Node| match node.place() {
+                Place::Cell { .. } => Some(self.index_of[paired_index::<D>(node)] as usize),
+                Place::Explicit(index) => Some(self.cells.len() + index),
+            };
+            let component = |index: usize| self.component[index] as usize;
+            let size = self.values.len();
+            coupled
+                .build(&level.coupled, size, place, self.closed, component, |values| self.substitute(values));
+            self.coupled = coupled;
+        }
+        is_done
     }
 
     fn list_nodes<const D: usize>(&mut self, level: &Level<D>) {
@@ -283,27 +300,45 @@ impl Coarsest {
         for (value, &b) in self.values[first..].iter_mut().zip(&level.explicit.b) {
             *value = f64::from(b);
         }
+        let mut values = std::mem::take(&mut self.values);
+        let mut coupled = std::mem::take(&mut self.coupled);
+        if coupled.is_empty() {
+            self.substitute(&mut values);
+        } else {
+            let mut block = std::mem::take(&mut level.coupled);
+            block.start(|node| level.rhs(node));
+            coupled.solve(&mut values, &mut block, |values| self.substitute(values));
+            level.coupled = block;
+        }
+        (self.values, self.coupled) = (values, coupled);
+        self.write(level, |solver, index| solver.values[index] as f32);
+        let block = std::mem::take(&mut level.coupled);
+        self.coupled.further(&block).for_each(|(node, value)| level.set_value(node, value));
+        level.coupled = block;
+    }
+
+    /// Forward and backward substitution: from right-hand sides to values.
+    fn substitute(&self, values: &mut [f64]) {
         for pair in self.steps.windows(2) {
             if pair[0].total > 0.0 {
-                let share = self.values[pair[0].node as usize] / pair[0].total;
+                let share = values[pair[0].node as usize] / pair[0].total;
                 for i in pair[0].start as usize..pair[1].start as usize {
-                    self.values[self.to[i] as usize] += self.link[i] * share;
+                    values[self.to[i] as usize] += self.link[i] * share;
                 }
             }
         }
         for pair in self.steps.windows(2).rev() {
             let node = pair[0].node as usize;
-            self.values[node] = if pair[0].total > 0.0 {
-                let mut sum = self.values[node];
+            values[node] = if pair[0].total > 0.0 {
+                let mut sum = values[node];
                 for i in pair[0].start as usize..pair[1].start as usize {
-                    sum += self.link[i] * self.values[self.to[i] as usize];
+                    sum += self.link[i] * values[self.to[i] as usize];
                 }
                 sum / pair[0].total
             } else {
                 0.0
             };
         }
-        self.write(level, |solver, index| solver.values[index] as f32);
     }
 
     /// Sets a level's `x` to the number of each node's component, from 1; 0 where it has a ground.
@@ -340,6 +375,7 @@ impl Coarsest {
             + (work.ground.capacity() + work.table.capacity() + work.queue.capacity()) * 8
             + work.gone.capacity()
             + work.merged.capacity() * 16
+            + self.coupled.bytes()
             + (work.rest.capacity() + work.degree.capacity()) * 4
     }
 }

@@ -5,14 +5,31 @@
 //! place are not linked to each other, unless they are of different materials. Cells feel explicit nodes through their right-hand side: `b + Σ c x_node`, kept up to date in
 //! the level's `b` for the cells concerned, the *contacts*.
 
-use rayon::prelude::*;
+use std::ops::Range;
 
-use crate::grid::block_cells;
+use crate::grid::{DisjointMut, block_cells, share};
 
 use super::layout::{Node, Place, Row};
 
-/// Below this many links, work stays on the calling thread.
-const WORTH_SHARING: usize = 4096;
+/// Links and contacts that are worth a thread's while.
+const GRAIN: usize = 1024;
+/// The most links that are summed at a time: a shared node may have many thousands.
+const PIECE: usize = 2048;
+
+/// The links of one contact.
+#[derive(Clone, Copy)]
+pub(super) struct ContactLinks<'a> {
+    to: &'a [u32],
+    link: &'a [f32],
+}
+
+impl ContactLinks<'_> {
+    /// Folds over the indices of the explicit nodes and the links to them.
+    #[inline(always)]
+    pub fn fold<T>(&self, from: T, mut step: impl FnMut(T, usize, f32) -> T) -> T {
+        self.to.iter().zip(self.link).fold(from, |value, (&to, &link)| step(value, to as usize, link))
+    }
+}
 
 /// One direction of a link with an explicit end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +65,20 @@ pub(super) struct Explicit<const D: usize> {
     to: Vec<Node>,
     link: Vec<f32>,
     link_area: Vec<f32>,
+    /// Links of shared nodes, cut into pieces; each node's follow each other.
+    pieces: Vec<Piece>,
     contacts: Contacts,
+    /// Whether each node is left alone by sweeps; empty if none is.
+    pub held: Vec<bool>,
+}
+
+/// Some links of a shared node, and what they pull with.
+#[derive(Clone, Copy, Debug, Default)]
+struct Piece {
+    node: u32,
+    first: u32,
+    end: u32,
+    pull: f64,
 }
 
 /// Cells linked to explicit nodes, red ones first, each in block order.
@@ -76,6 +106,23 @@ impl<const D: usize> Explicit<D> {
         self.entangled = false;
         self.ground.clear();
         self.area.clear();
+        self.held.clear();
+    }
+
+    /// Whether sweeps leave a node alone.
+    #[inline]
+    fn is_held(&self, node: usize) -> bool {
+        self.held.get(node) == Some(&true)
+    }
+
+    /// The links of a cell to explicit nodes.
+    pub fn contacts_of_cell(&self, cell: Node) -> impl Iterator<Item = (Node, f32)> {
+        let c = &self.contacts;
+        let range = match c.cell.binary_search(&cell) {
+            Ok(at) => c.start[at] as usize..c.start[at + 1] as usize,
+            Err(_) => 0..0,
+        };
+        range.map(|at| (Node::explicit(c.to[at] as usize), c.link[at]))
     }
 
     /// Takes the links. `ends`, `count`, `position`, `ground` and `area` are set; `links` holds both directions of
@@ -124,6 +171,18 @@ impl<const D: usize> Explicit<D> {
             self.diagonal[index] += f64::from(link.link);
         }
         self.start.resize(self.count + 1, self.to.len() as u32);
+        self.pieces.clear();
+        for node in self.shared() {
+            let (mut first, end) = (self.start[node], self.start[node + 1]);
+            loop {
+                let next = end.min(first + PIECE as u32);
+                self.pieces.push(Piece { node: node as u32, first, end: next, pull: 0.0 });
+                first = next;
+                if first == end {
+                    break;
+                }
+            }
+        }
         self.x.clear();
         self.x.resize(self.count, 0.0);
         self.b.clear();
@@ -169,60 +228,112 @@ impl<const D: usize> Explicit<D> {
         !self.contacts.cell.is_empty()
     }
 
-    /// The links of all contacts: cell, index of the explicit node, link.
-    pub fn contact_links(&self) -> impl Iterator<Item = (Node, usize, f32)> + '_ {
+    /// Calls `body(cell, links)` for every contact, side by side; `links` are indices of explicit nodes and links.
+    pub fn each_contact(&self, body: impl Fn(Node, ContactLinks<'_>) + Sync) {
+        share(self.contacts.cell.len(), GRAIN, &|range| {
+            range.for_each(|contact| body(self.contacts.cell[contact], self.links_of_contact(contact)));
+        });
+    }
+
+    /// Sums something over the contacts: some of them at a time, and then in order.
+    pub fn sum_over_contacts(
+        &self,
+        partial: &mut Vec<f64>,
+        term: impl Fn(Node, ContactLinks<'_>) -> f64 + Sync,
+    ) -> f64 {
+        let contacts = self.contacts.cell.len();
+        partial.clear();
+        partial.resize(contacts.div_ceil(GRAIN), 0.0);
+        let out = DisjointMut::new(partial);
+        share(contacts.div_ceil(GRAIN), 1, &|range| {
+            for part in range {
+                let contacts = part * GRAIN..contacts.min((part + 1) * GRAIN);
+                let sum = contacts.map(|i| term(self.contacts.cell[i], self.links_of_contact(i))).sum();
+                // SAFETY: ranges are disjoint.
+                unsafe { *out.at(part) = sum };
+            }
+        });
+        partial.iter().sum()
+    }
+
+    #[inline]
+    fn links_of_contact(&self, contact: usize) -> ContactLinks<'_> {
         let c = &self.contacts;
-        (0..c.cell.len()).flat_map(move |i| {
-            (c.start[i] as usize..c.start[i + 1] as usize)
-                .map(move |j| (c.cell[i], c.to[j] as usize, c.link[j]))
-        })
+        let range = c.start[contact] as usize..c.start[contact + 1] as usize;
+        ContactLinks { to: &c.to[range.clone()], link: &c.link[range] }
     }
 
     /// Remembers the right-hand side of the contacts as it is without explicit nodes.
     pub fn take_base(&mut self, b: &[Row<f32>]) {
-        for (base, cell) in self.contacts.base.iter_mut().zip(&self.contacts.cell) {
-            *base = *cell_value::<D>(b, *cell);
-        }
+        let Contacts { cell, base, .. } = &mut self.contacts;
+        let base = DisjointMut::new(base);
+        share(cell.len(), GRAIN, &|range| {
+            // SAFETY: ranges are disjoint.
+            let base = unsafe { base.range(range.clone()) };
+            base.iter_mut().zip(&cell[range]).for_each(|(base, cell)| *base = *cell_value::<D>(b, *cell));
+        });
     }
 
     /// Puts back what [`Self::take_base`] saw.
     pub fn restore_base(&self, b: &mut [Row<f32>]) {
-        for (base, cell) in self.contacts.base.iter().zip(&self.contacts.cell) {
-            *cell_value_mut::<D>(b, *cell) = *base;
-        }
+        self.set_rhs(b, 0..self.contacts.cell.len(), |contact| self.contacts.base[contact]);
     }
 
     /// Brings the right-hand side of one colour's contacts up to date.
     pub fn refresh(&self, b: &mut [Row<f32>], colour: usize) {
-        self.refresh_part(self.contacts_of(colour), b.as_flattened_mut(), 0);
+        self.set_rhs(b, self.contacts_of(colour), |contact| {
+            self.links_of_contact(contact)
+                .fold(self.contacts.base[contact], |value, node, link| value + link * self.x[node])
+        });
     }
 
-    fn contacts_of(&self, colour: usize) -> std::ops::Range<usize> {
+    fn contacts_of(&self, colour: usize) -> Range<usize> {
         let c = &self.contacts;
         if colour == 0 { 0..c.red } else { c.red..c.cell.len() }
     }
 
-    /// Refreshes some contacts of one colour, halves of them at a time on different threads: their cells are sorted, so
-    /// the right-hand side (which begins with entry `offset`) can be cut between any two.
-    fn refresh_part(&self, contacts: std::ops::Range<usize>, b: &mut [f32], offset: usize) {
-        let c = &self.contacts;
-        if contacts.len() > WORTH_SHARING {
-            let middle = contacts.start + contacts.len() / 2;
-            let cut = paired_index::<D>(c.cell[middle]);
-            let (low, high) = b.split_at_mut(cut - offset);
-            rayon::join(
-                || self.refresh_part(contacts.start..middle, low, offset),
-                || self.refresh_part(middle..contacts.end, high, cut),
-            );
-            return;
-        }
-        for i in contacts {
-            let mut value = c.base[i];
-            for j in c.start[i] as usize..c.start[i + 1] as usize {
-                value += c.link[j] * self.x[c.to[j] as usize];
+    /// Sets the right-hand side of some contacts.
+    fn set_rhs(&self, b: &mut [Row<f32>], contacts: Range<usize>, value: impl Fn(usize) -> f32 + Sync) {
+        let b = DisjointMut::new(b.as_flattened_mut());
+        share(contacts.len(), GRAIN, &|range| {
+            for contact in contacts.start + range.start..contacts.start + range.end {
+                // SAFETY: each contact is a cell of its own.
+                unsafe { *b.at(paired_index::<D>(self.contacts.cell[contact])) = value(contact) };
             }
-            b[paired_index::<D>(c.cell[i]) - offset] = value;
-        }
+        });
+    }
+
+    /// `Σ g x` over the links of each shared node, for [`Self::pull_of_shared`].
+    pub fn pull_shared(&mut self, x: [&[Row<f32>]; 2]) {
+        let own = std::mem::take(&mut self.x);
+        self.pull_shared_by(|to, _| match to.place() {
+            Place::Cell { colour, index } => f64::from(x[colour].as_flattened()[index]),
+            Place::Explicit(index) => f64::from(own[index]),
+        });
+        self.x = own;
+    }
+
+    /// [`Self::pull_shared`] with values from elsewhere: `value(to, node)` for the link of a shared node to another one.
+    pub fn pull_shared_by(&mut self, value: impl Fn(Node, usize) -> f64 + Sync) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        // Pieces are of very different lengths where there are large bubbles and small ones.
+        let grain = (pieces.len() * GRAIN).div_ceil(self.to.len().max(1));
+        let (count, out) = (pieces.len(), DisjointMut::new(&mut pieces));
+        share(count, grain.max(1), &|range| {
+            // SAFETY: ranges are disjoint.
+            for piece in unsafe { out.range(range) } {
+                let links = piece.first as usize..piece.end as usize;
+                let terms = self.to[links.clone()].iter().zip(&self.link[links]);
+                piece.pull = terms.map(|(&to, &link)| f64::from(link) * value(to, piece.node as usize)).sum();
+            }
+        });
+        self.pieces = pieces;
+    }
+
+    /// What [`Self::pull_shared`] found for each shared node: its index among all explicit nodes, and the sum.
+    pub fn pull_of_shared(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let by_node = self.pieces.chunk_by(|one, other| one.node == other.node);
+        by_node.map(|pieces| (pieces[0].node as usize, pieces.iter().map(|piece| piece.pull).sum()))
     }
 
     /// `Σ g x` over the links of a node, in f64: a shared node may have thousands.
@@ -253,10 +364,10 @@ impl<const D: usize> Explicit<D> {
     pub fn start_from_zero(&mut self) {
         self.x.fill(0.0);
         let over = |value: f64, diagonal: f64| if diagonal > 0.0 { (value / diagonal) as f32 } else { 0.0 };
-        for node in self.shared() {
+        for node in self.shared().filter(|&node| self.held.get(node) != Some(&true)) {
             self.x[node] = over(f64::from(self.b[node]), self.diagonal[node]);
         }
-        for node in 0..self.ends[0] {
+        for node in (0..self.ends[0]).filter(|&node| self.held.get(node) != Some(&true)) {
             let mut sum = f64::from(self.b[node]);
             for (to, link, _) in self.links(node) {
                 if let Place::Explicit(index) = to.place() {
@@ -273,7 +384,9 @@ impl<const D: usize> Explicit<D> {
         let ends = [0, self.ends[0], self.ends[1]];
         for step in 0..ends[colour + 1] - ends[colour] {
             let node = if backwards { ends[colour + 1] - 1 - step } else { ends[colour] + step };
-            self.x[node] = self.solve_row(node, x, &self.x);
+            if !self.is_held(node) {
+                self.x[node] = self.solve_row(node, x, &self.x);
+            }
         }
     }
 
@@ -283,27 +396,25 @@ impl<const D: usize> Explicit<D> {
         if self.count == first {
             return;
         }
-        // Taken out for a moment, so that rows can be read while values are written.
+        self.pull_shared(x);
         let mut own = std::mem::take(&mut self.x);
-        let (extras, shared) = own.split_at_mut(first);
-        if self.to.len() > WORTH_SHARING {
-            shared
-                .par_iter_mut()
-                .enumerate()
-                .for_each(|(k, value)| *value = self.solve_row(first + k, x, extras));
-        } else {
-            for (k, value) in shared.iter_mut().enumerate() {
-                *value = self.solve_row(first + k, x, extras);
-            }
+        for (node, pull) in self.pull_of_shared().filter(|&(node, _)| !self.is_held(node)) {
+            let diagonal = self.diagonal[node];
+            own[node] =
+                if diagonal > 0.0 { ((f64::from(self.b[node]) + pull) / diagonal) as f32 } else { 0.0 };
         }
         self.x = own;
     }
 
-    /// Residual of a node's row.
+    /// Residual of an extra's row.
     pub fn residual(&self, node: usize, x: [&[Row<f32>]; 2]) -> f32 {
+        self.residual_with(node, self.pull(node, x, &self.x))
+    }
+
+    /// Residual of a node's row, given what its links pull with.
+    pub fn residual_with(&self, node: usize, pull: f64) -> f32 {
         if self.diagonal[node] > 0.0 {
-            (f64::from(self.b[node]) + self.pull(node, x, &self.x)
-                - self.diagonal[node] * f64::from(self.x[node])) as f32
+            (f64::from(self.b[node]) + pull - self.diagonal[node] * f64::from(self.x[node])) as f32
         } else {
             0.0
         }
@@ -319,6 +430,7 @@ impl<const D: usize> Explicit<D> {
             + (self.diagonal.capacity() + c.sum.capacity()) * 8
             + (self.start.capacity() + self.to.capacity() + self.link.capacity() + self.link_area.capacity())
                 * 4
+            + self.pieces.capacity() * size_of::<Piece>()
             + (c.cell.capacity()
                 + c.start.capacity()
                 + c.to.capacity()

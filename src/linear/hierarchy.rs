@@ -6,16 +6,18 @@ use crate::math::power;
 use super::closed;
 use super::coarsen::coarsen;
 use super::coarsest::Coarsest;
+use super::coupling::{CoupledBlock, Couplings, LevelRows, Row, Unknown};
 use super::cycle::cycle;
 use super::explicit::HalfLink;
 use super::layout::Node;
 use super::level::Level;
-use super::parallel::{Cut, each_block};
+use super::parallel::{cut, each_block};
 use super::params::SolveInfo;
 use super::source::{Finest, Source};
 use super::split::Splitter;
 use super::system::System;
 use super::topology::Topology;
+use super::transfer::parent_of;
 
 /// Coarsening ends with so few nodes; these are solved exactly.
 const FEW_NODES: usize = 64;
@@ -30,6 +32,10 @@ const DIRECT_NODES: std::ops::RangeInclusive<usize> = 600..=40_000;
 /// Links per node and axis up to which a network counts as loosely linked: a corridor of three by three cells has 0.78, a wide
 /// tank 1.
 const DIRECT_MAX_LINKS_PER_NODE_AXIS: f64 = 0.87;
+/// Share of the cells with links on all sides up to which a network counts as loosely linked, in 1D; to the power of `D − 1`. A
+/// corridor of three cells across has 1/3, one of four 1/2: in the midst of a wide network aggregates serve well, and
+/// elimination, which leaves more and more links, is found to cost too much only when most of that is spent.
+const DIRECT_MAX_INNER_SHARE: f64 = 0.4;
 /// Operations per node that the elimination of a loosely linked network may take.
 const DIRECT_MAX_OPS_PER_NODE: usize = 150;
 
@@ -61,7 +67,7 @@ fn find_whole<const D: usize, S: Source<D>>(
 ) -> f32 {
     largest.clear();
     largest.resize(topology.len(), 0.0);
-    each_block::<D, _>((Cut(largest, 1),), |block, (largest,)| {
+    each_block::<D, _>((cut(largest, 1),), |block, (largest,)| {
         for axis in 0..D {
             let mut lanes = [0.0f32; 16];
             for values in source.link(axis, block).as_chunks::<16>().0 {
@@ -78,6 +84,23 @@ fn find_whole<const D: usize, S: Source<D>>(
     }
 }
 
+/// The rows of a level, and the parents that nodes of the finer one have there.
+struct Rows<'a, const D: usize, S> {
+    level: &'a Level<D>,
+    source: &'a S,
+    finer: Option<&'a Level<D>>,
+}
+
+impl<const D: usize, S: Source<D>> LevelRows for Rows<'_, D, S> {
+    fn row(&self, node: Node) -> Row {
+        self.level.row(self.source, node)
+    }
+
+    fn parent(&self, node: Node) -> Option<Node> {
+        self.finer.and_then(|finer| parent_of(finer, self.level, node))
+    }
+}
+
 impl<const D: usize> Hierarchy<D> {
     /// Reads a system and builds all levels.
     pub fn build(&mut self, system: &System<'_, D>) {
@@ -87,6 +110,9 @@ impl<const D: usize> Hierarchy<D> {
         stencil.build(topology, &source, explicit, whole, true);
         self.levels[0].reserve_vectors();
         self.levels[0].count_nodes();
+        if let Some(couplings) = system.couplings {
+            self.read_couplings(couplings, &source);
+        }
         if !self.finish(&source, false) {
             self.add_levels(&source);
         }
@@ -107,6 +133,28 @@ impl<const D: usize> Hierarchy<D> {
         let Level { topology, stencil, explicit, .. } = &mut self.levels[0];
         stencil.survey(topology, &source, explicit, found, known);
         self.levels[0].count_nodes();
+    }
+
+    /// Takes the bodies of the finest level.
+    fn read_couplings<S: Source<D>>(&mut self, couplings: &Couplings, source: &S) {
+        let mut level = std::mem::take(&mut self.levels[0]);
+        let (cells, words, first) = (block_cells(D), super::stencil::mask_words(D), level.explicit.ends[1]);
+        let node = |unknown: Unknown| match unknown {
+            Unknown::Cell(cell) => {
+                let (slot, local) = (cell as usize / cells, cell as usize % cells);
+                let block = self.block_of.get(slot).map_or(0, |&block| block as usize);
+                let is_live = level.stencil.live[block * words + local / 64] >> (local % 64) & 1 != 0;
+                (block != 0 && is_live).then(|| Node::cell::<D>(block, local))
+            }
+            Unknown::Shared(node) => {
+                let index = first + node as usize;
+                (level.explicit.diagonal[index] > 0.0).then(|| Node::explicit(index))
+            }
+        };
+        let mut coupled = CoupledBlock::default();
+        coupled.read(couplings, &Rows { level: &level, source, finer: None }, node);
+        level.set_coupled(coupled);
+        self.levels[0] = level;
     }
 
     /// Builds levels until one can be solved exactly.
@@ -139,6 +187,10 @@ impl<const D: usize> Hierarchy<D> {
             coarsen(fine, &sums, coarse, h, &mut self.splitter);
             fine.sums = sums;
         }
+        let mut coupled = std::mem::take(&mut fine.coupled);
+        let below = coupled.coarsen(&Rows { level: &*coarse, source: &coarse.sums, finer: Some(&*fine) });
+        fine.coupled = coupled;
+        coarse.set_coupled(below);
         self.depth += 1;
     }
 
@@ -150,11 +202,16 @@ impl<const D: usize> Hierarchy<D> {
         if must || self.is_small() {
             return self.coarsest.build(level, source, usize::MAX);
         }
-        if !DIRECT_NODES.contains(&level.nodes) || level.stencil.has_uniform_block() {
+        // Bodies cost one elimination for each of their motions.
+        if !DIRECT_NODES.contains(&level.nodes)
+            || level.stencil.has_uniform_block()
+            || !level.coupled.is_empty()
+        {
             return false;
         }
-        let links = level.count_links(source) as f64;
+        let [links, inner] = level.count_links(source).map(|count| count as f64);
         links <= DIRECT_MAX_LINKS_PER_NODE_AXIS * (D * level.nodes) as f64
+            && inner <= DIRECT_MAX_INNER_SHARE.powi(D as i32 - 1) * level.nodes as f64
             && self.coarsest.build(level, source, DIRECT_MAX_OPS_PER_NODE * level.nodes)
     }
 
@@ -166,6 +223,7 @@ impl<const D: usize> Hierarchy<D> {
             self.levels.push(Level::default());
         }
         let level = &mut self.levels[0];
+        level.coupled.clear();
         level.topology.read(system.blocks, system.live, &mut self.block_of);
         level.explicit.clear();
         level.explicit.count = system.shared.len();

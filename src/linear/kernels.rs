@@ -3,7 +3,9 @@
 //! Each is compiled for several instruction sets and chosen at run time. They add in the same order and never fuse
 //! a multiplication with an addition, so all versions give the same bits.
 
-use multiversion::multiversion;
+use macro_rules_attribute::apply;
+
+use crate::math::simd;
 
 use super::krylov::ResidualNorm;
 use super::layout::{Row, half_rows, join_row, plane_rows, row_of_cover, split_row};
@@ -164,7 +166,7 @@ macro_rules! with_links {
 pub(super) use with_links;
 
 /// One Gauss–Seidel pass: `x = (b + Σ g x_neighbour) / diagonal` for every cell of a colour.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(super) fn relax<const D: usize>(
     x: &mut [Row<f32>],
     b: &[Row<f32>],
@@ -213,7 +215,7 @@ pub(super) fn relax_first(x: &mut [Row<f32>], b: &[Row<f32>], inverse: &[Row<f32
 /// Adds the residual of one colour of a fine block to the cells of its cover (`coarse`, natural order).
 ///
 /// Where `keep` is given, it is 0 for cells that belong to another node than their cover's cell.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn restrict<const D: usize>(
     coarse: &mut [Row<f32>],
@@ -255,7 +257,7 @@ pub(super) fn restrict<const D: usize>(
 /// Adds the values of a cover's cells to one colour of a fine block.
 ///
 /// Where `inverse` is given, cells that are no unknowns (0) stay as they are; `keep` as in [`restrict`].
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(super) fn prolong<const D: usize>(
     x: &mut [Row<f32>],
     octant: &[usize; D],
@@ -357,7 +359,7 @@ pub(super) fn product_from<T: Copy + Into<f64>, const D: usize>(
 }
 
 /// `Σ p (A p)` over one colour of a block.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(super) fn energy<const D: usize>(
     p: &[Row<f32>],
     around: &Around<'_, f32, D>,
@@ -382,7 +384,7 @@ pub(super) fn energy<const D: usize>(
 }
 
 /// `r −= α A p`, and `r` times `scale` in f32 into `rounded`; measures the new `r`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn step<T: Copy + Into<f64>, const D: usize>(
     r: &mut [Row<f64>],
@@ -417,7 +419,7 @@ pub(super) fn step<T: Copy + Into<f64>, const D: usize>(
 }
 
 /// Sorts a block of natural order by colour, and measures it.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(super) fn load<const D: usize>(out: &mut [Row<f64>], natural: &[Row<f64>]) -> ResidualNorm {
     let rows = const { half_rows(D) };
     assert!(out.len() == 2 * rows && natural.len() == 2 * rows);
@@ -437,7 +439,7 @@ pub(super) fn load<const D: usize>(out: &mut [Row<f64>], natural: &[Row<f64>]) -
 }
 
 /// Puts a block back into natural order.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(super) fn store<const D: usize>(natural: &mut [Row<f64>], values: &[Row<f64>]) {
     let rows = const { half_rows(D) };
     assert!(values.len() == 2 * rows && natural.len() == 2 * rows);

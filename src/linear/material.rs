@@ -14,7 +14,7 @@ use crate::math::{flatten, power, unflatten};
 use super::coarsen::{corner, quarter_rows};
 use super::layout::{Node, Place};
 use super::level::Level;
-use super::parallel::{Cut, each_block};
+use super::parallel::{cut, each_block};
 use super::source::{Source, kind};
 use super::stencil::mask_words;
 use crate::grid::block_cells;
@@ -39,7 +39,7 @@ pub(super) fn keep_apart<const D: usize, S: Source<D>>(fine: &Level<D>, source: 
     let (cells, words, corners) = (block_cells(D), mask_words(D), power(2, D));
     let sums = &mut coarse.sums;
     sums.material.resize(coarse.topology.len() * cells, false);
-    let parts = (Cut(&mut sums.kind, cells), Cut(&mut sums.material, cells));
+    let parts = (cut(&mut sums.kind, cells), cut(&mut sums.material, cells));
     each_block::<D, _>(parts, |cover, (kinds, found)| {
         for (octant, &block) in fine.transfer.children[cover][..corners].iter().enumerate() {
             let block = block as usize;
@@ -88,7 +88,7 @@ pub(super) fn link<const D: usize, S: Source<D>>(fine: &Level<D>, source: &S, co
     }
     let (cells, corners) = (block_cells(D), power(2, D));
     let (kinds, materials) = (&sums.kind, &sums.material);
-    each_block::<D, _>((Cut(&mut sums.link, D * cells),), |cover, (links,)| {
+    each_block::<D, _>((cut(&mut sums.link, D * cells),), |cover, (links,)| {
         for axis in 0..D {
             let stride = power(8, axis);
             for (target, link) in links[axis * cells..(axis + 1) * cells].iter_mut().enumerate() {

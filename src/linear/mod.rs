@@ -14,6 +14,7 @@
 //!   aggregates; `explicit`: shared nodes and nodes that share a cell; `coarsest`: exact elimination; `closed`: components
 //!   without ground.
 //! * `layout`, `stencil`, `kernels`: cells of a block sorted by colour, so that a red–black sweep is plain SIMD.
+//! * `coupling`: [`Couplings`], bodies that push any unknowns with any weights, as low-rank terms in both spaces.
 //! * `reference`: other preconditioners and explicit matrices, to compare with.
 //!
 //! All sums are taken per block and then in block order: results have the same bits for any number of threads.
@@ -24,6 +25,7 @@ mod closed;
 mod coarsen;
 mod coarsest;
 mod composite;
+mod coupling;
 mod cycle;
 mod explicit;
 mod hierarchy;
@@ -48,6 +50,7 @@ mod transfer;
 mod uniform;
 
 pub use bodies::{Bodies, Body, BodyPatch, Moments, Response};
+pub use coupling::{Couplings, Unknown};
 pub use krylov::{CgInfo, Jacobi, Operator, Preconditioner, ResidualNorm, StoppingRule, conjugate_gradients};
 pub use params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
 pub use reference::{Assembled, LevelNetwork, assemble, assemble_with_bodies};

@@ -1,18 +1,18 @@
 //! The f64 side of a solve: vectors in the order of the finest level, and the products of conjugate gradients.
 //!
 //! `A p` is never stored: it is cheaper to compute it twice, once for `p·A p` and once for `r −= α A p`, than to send it
-//! through memory. Terms beyond the cell network (shared nodes) add to both in [`Vectors::energy`] and
+//! through memory. Terms beyond the cell network (shared nodes, and bodies' `Wᵀ W`) add to both in [`Vectors::energy`] and
 //! [`Vectors::step`]; any further symmetric term has its place there.
 
-use crate::grid::{Field, Slots, for_each_block};
+use crate::grid::{DisjointMut, Field, Slots, for_each_block};
 
 use super::blas;
-use super::explicit::paired_index;
+use super::explicit::{Explicit, paired_index};
 use super::kernels::{self, Around};
 use super::krylov::ResidualNorm;
-use super::layout::{Row, half_rows};
+use super::layout::{Place, Row, half_rows};
 use super::level::Level;
-use super::parallel::{Cut, each_block};
+use super::parallel::{cut, each_block};
 use super::stencil::grow;
 
 /// Vectors of a solve. Cells: both colours of a block together; shared nodes: one entry each.
@@ -30,6 +30,7 @@ pub(super) struct Vectors {
     /// `x` is zero, whatever the memory says.
     x_is_zero: bool,
     partial: Vec<f64>,
+    contact_sums: Vec<f64>,
     sizes: Vec<ResidualNorm>,
 }
 
@@ -93,7 +94,7 @@ impl Vectors {
     /// Measures `r`.
     pub fn measure_r<const D: usize>(&mut self) -> ResidualNorm {
         let (r, rows) = (&self.r, 2 * half_rows(D));
-        each_block::<D, _>((Cut(&mut self.sizes, 1),), |block, (size,)| {
+        each_block::<D, _>((cut(&mut self.sizes, 1),), |block, (size,)| {
             size[0] = blas::norm(r[block * rows..(block + 1) * rows].as_flattened());
         });
         self.measure()
@@ -112,7 +113,7 @@ impl Vectors {
     pub fn clear_outside<const D: usize>(&mut self, level: &Level<D>) {
         level.explicit.clear_unlinked(&mut self.shared_x);
         let half = half_rows(D);
-        each_block::<D, _>((Cut(&mut self.x, 2 * half),), |block, (x,)| {
+        each_block::<D, _>((cut(&mut self.x, 2 * half),), |block, (x,)| {
             if level.stencil.is_uniform(block) {
                 return;
             }
@@ -129,7 +130,11 @@ impl Vectors {
     pub fn bytes(&self) -> usize {
         (self.x.capacity() + self.r.capacity()) * 64
             + self.p.capacity() * 32
-            + (self.shared_x.capacity() + self.shared_r.capacity() + self.partial.capacity()) * 8
+            + (self.shared_x.capacity()
+                + self.shared_r.capacity()
+                + self.partial.capacity()
+                + self.contact_sums.capacity())
+                * 8
             + self.shared_p.capacity() * 4
             + self.sizes.capacity() * 16
     }
@@ -138,7 +143,7 @@ impl Vectors {
     pub fn energy<const D: usize>(&mut self, level: &Level<D>) -> f64 {
         let half = half_rows(D);
         let p = &self.p;
-        each_block::<D, _>((Cut(&mut self.partial, 1),), |block, (sum,)| {
+        each_block::<D, _>((cut(&mut self.partial, 1),), |block, (sum,)| {
             sum[0] = (0..2)
                 .map(|colour| {
                     let start = 2 * block * half + colour * half;
@@ -155,36 +160,56 @@ impl Vectors {
         let flat = self.p.as_flattened();
         let shared: f64 =
             self.shared_p.iter().zip(&level.explicit.diagonal).map(|(&p, d)| d * f64::from(p).powi(2)).sum();
-        let mixed: f64 = level
-            .explicit
-            .contact_links()
-            .map(|(cell, node, link)| {
-                f64::from(link) * f64::from(flat[paired_index::<D>(cell)]) * f64::from(self.shared_p[node])
-            })
-            .sum();
-        cells + shared - 2.0 * mixed
+        let shared_p = &self.shared_p;
+        let mixed = level.explicit.sum_over_contacts(&mut self.contact_sums, |cell, links| {
+            let pull = links.fold(0.0, |sum, node, link| sum + f64::from(link) * f64::from(shared_p[node]));
+            f64::from(flat[paired_index::<D>(cell)]) * pull
+        });
+        let coupled: f64 =
+            self.forces(level, |at| f64::from(flat[at]), &self.shared_p).iter().map(|f| f * f).sum();
+        cells + shared - 2.0 * mixed + coupled
+    }
+
+    /// `W p` for a vector of cells and shared nodes.
+    fn forces<const D: usize, T: Copy + Into<f64>>(
+        &self,
+        level: &Level<D>,
+        cells: impl Fn(usize) -> f64,
+        shared: &[T],
+    ) -> Vec<f64> {
+        level.coupled.gather(|node| match node.place() {
+            Place::Cell { .. } => cells(paired_index::<D>(node)),
+            Place::Explicit(index) => shared[index].into(),
+        })
+    }
+
+    /// `r −= α Wᵀ f`.
+    fn subtract_coupled<const D: usize>(&mut self, level: &Level<D>, alpha: f64, forces: &[f64]) {
+        level.coupled.scatter(forces, |node, value| match node.place() {
+            Place::Cell { .. } => self.r.as_flattened_mut()[paired_index::<D>(node)] -= alpha * value,
+            Place::Explicit(index) => self.shared_r[index] -= alpha * value,
+        });
     }
 
     /// `x += α p`, `r −= α A p`; the level's `b` becomes the new `r`, scaled and rounded. Measures `r`.
     pub fn step<const D: usize>(&mut self, level: &mut Level<D>, alpha: f64, scale: f64) -> ResidualNorm {
-        let flat = self.p.as_flattened();
-        for (cell, node, link) in level.explicit.contact_links() {
-            let (at, link) = (paired_index::<D>(cell), f64::from(link));
-            self.r.as_flattened_mut()[at] += alpha * link * f64::from(self.shared_p[node]);
-            self.shared_r[node] += alpha * link * f64::from(flat[at]);
-        }
-        for (node, &p) in self.shared_p.iter().enumerate() {
-            self.shared_x[node] += alpha * f64::from(p);
-            self.shared_r[node] -= alpha * level.explicit.diagonal[node] * f64::from(p);
+        let (p, shared_p) = (self.p.as_flattened(), &self.shared_p);
+        let cell_p = |at: usize| f64::from(p[at]);
+        let own_p = |node: usize| f64::from(shared_p[node]);
+        add_contacts(&mut level.explicit, alpha, cell_p, own_p, &mut self.r, &mut self.shared_r);
+        let forces = self.forces(level, |at| f64::from(self.p.as_flattened()[at]), &self.shared_p);
+        self.subtract_coupled(level, alpha, &forces);
+        for (x, &p) in self.shared_x.iter_mut().zip(&self.shared_p) {
+            *x += alpha * f64::from(p);
         }
         let rows = 2 * half_rows(D);
         let (p, topology, stencil) = (&self.p, &level.topology, &level.stencil);
         let was_zero = std::mem::take(&mut self.x_is_zero);
         let parts = (
-            Cut(&mut self.r, rows),
-            Cut(&mut level.b, rows),
-            Cut(&mut self.x, rows),
-            Cut(&mut self.sizes, 1),
+            cut(&mut self.r, rows),
+            cut(&mut level.b, rows),
+            cut(&mut self.x, rows),
+            cut(&mut self.sizes, 1),
         );
         each_block::<D, _>(parts, |block, (r, b, x, size)| {
             size[0] = step_block::<f32, D>(block, r, b, alpha, scale, p, topology, stencil);
@@ -202,17 +227,20 @@ impl Vectors {
     /// `r −= A x`, for an `r` that holds the right-hand side; otherwise as [`Self::step`].
     pub fn subtract_product<const D: usize>(&mut self, level: &mut Level<D>, scale: f64) -> ResidualNorm {
         self.settle_x();
-        for (cell, node, link) in level.explicit.contact_links() {
-            let (at, link) = (paired_index::<D>(cell), f64::from(link));
-            self.r.as_flattened_mut()[at] += link * self.shared_x[node];
-            self.shared_r[node] += link * self.x.as_flattened()[at];
-        }
-        for (node, &x) in self.shared_x.iter().enumerate() {
-            self.shared_r[node] -= level.explicit.diagonal[node] * x;
-        }
+        let (x, shared_x) = (self.x.as_flattened(), &self.shared_x);
+        add_contacts(
+            &mut level.explicit,
+            1.0,
+            |at| x[at],
+            |node| shared_x[node],
+            &mut self.r,
+            &mut self.shared_r,
+        );
+        let forces = self.forces(level, |at| self.x.as_flattened()[at], &self.shared_x);
+        self.subtract_coupled(level, 1.0, &forces);
         let rows = 2 * half_rows(D);
         let (x, topology, stencil) = (&self.x, &level.topology, &level.stencil);
-        let parts = (Cut(&mut self.r, rows), Cut(&mut level.b, rows), Cut(&mut self.sizes, 1));
+        let parts = (cut(&mut self.r, rows), cut(&mut level.b, rows), cut(&mut self.sizes, 1));
         each_block::<D, _>(parts, |block, (r, b, size)| {
             size[0] = step_block::<f64, D>(block, r, b, 1.0, scale, x, topology, stencil);
         });
@@ -223,7 +251,7 @@ impl Vectors {
     /// Rounds `r` into the level's `b`.
     pub fn round_residual<const D: usize>(&mut self, level: &mut Level<D>, scale: f64) {
         let (rows, r) = (2 * half_rows(D), &self.r);
-        each_block::<D, _>((Cut(&mut level.b, rows),), |block, (b,)| {
+        each_block::<D, _>((cut(&mut level.b, rows),), |block, (b,)| {
             blas::round(b.as_flattened_mut(), r[block * rows..(block + 1) * rows].as_flattened(), scale);
         });
         self.round_shared(level, scale);
@@ -246,7 +274,7 @@ impl Vectors {
     /// `z·b` for the level's `x` as `z`.
     pub fn alignment<const D: usize>(&mut self, level: &Level<D>) -> f64 {
         let half = half_rows(D);
-        each_block::<D, _>((Cut(&mut self.partial, 1),), |block, (sum,)| {
+        each_block::<D, _>((cut(&mut self.partial, 1),), |block, (sum,)| {
             sum[0] = (0..2)
                 .map(|colour| {
                     let start = (2 * block + colour) * half;
@@ -265,7 +293,7 @@ impl Vectors {
     /// `p = z + β p` for the level's `x` as `z`; `β = 0` forgets `p`, whatever it holds.
     pub fn update_direction<const D: usize>(&mut self, level: &Level<D>, beta: f64) {
         let half = half_rows(D);
-        each_block::<D, _>((Cut(&mut self.p, 2 * half),), |block, (p,)| {
+        each_block::<D, _>((cut(&mut self.p, 2 * half),), |block, (p,)| {
             for (colour, p) in p.chunks_exact_mut(half).enumerate() {
                 let z = &level.x[colour][block * half..(block + 1) * half];
                 blas::xpby(p.as_flattened_mut(), z.as_flattened(), beta as f32);
@@ -274,6 +302,29 @@ impl Vectors {
         for (p, &z) in self.shared_p.iter_mut().zip(&level.explicit.x) {
             *p = if beta == 0.0 { z } else { z + beta as f32 * *p };
         }
+    }
+}
+
+/// Subtracts what links between cells and shared nodes, and grounds of the latter, put into `α A p`; `p` in `cells` and `own`. A
+/// shared node's row is summed as `Σ g (p_cell − p_node)`: the two sums by themselves are larger by orders of magnitude, and
+/// their difference would be rounding.
+fn add_contacts<const D: usize>(
+    explicit: &mut Explicit<D>,
+    alpha: f64,
+    cells: impl Fn(usize) -> f64 + Sync,
+    own: impl Fn(usize) -> f64 + Sync,
+    r: &mut [Row<f64>],
+    shared_r: &mut [f64],
+) {
+    let r = DisjointMut::new(r.as_flattened_mut());
+    explicit.each_contact(|cell, links| {
+        let pull = links.fold(0.0, |sum, node, link| sum + f64::from(link) * own(node));
+        // SAFETY: each contact is a cell of its own.
+        unsafe { *r.at(paired_index::<D>(cell)) += alpha * pull };
+    });
+    explicit.pull_shared_by(|cell, node| cells(paired_index::<D>(cell)) - own(node));
+    for (r, (node, pull)) in shared_r.iter_mut().zip(explicit.pull_of_shared()) {
+        *r += alpha * (pull - f64::from(explicit.ground[node]) * own(node));
     }
 }
 
@@ -315,7 +366,7 @@ fn gather<const D: usize>(
     out: &mut [Row<f64>],
     sizes: &mut [ResidualNorm],
 ) {
-    each_block::<D, _>((Cut(out, 2 * half_rows(D)), Cut(sizes, 1)), |block, (out, size)| {
+    each_block::<D, _>((cut(out, 2 * half_rows(D)), cut(sizes, 1)), |block, (out, size)| {
         size[0] = kernels::load::<D>(out, field.block(live.as_slice()[block - 1] as usize).as_chunks().0);
     });
 }

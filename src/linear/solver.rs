@@ -3,7 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use crate::grid::Field;
+use crate::grid::{Field, alone, block_cells, lead};
+use crate::math::compiled_here;
 
 use super::bodies::Bodies;
 use super::closed::Remove;
@@ -15,7 +16,43 @@ use super::space::PressureSpace;
 use super::system::System;
 use super::uniform::Uniform;
 
+/// Systems with fewer cells than this are solved on one thread, unless there is a team.
+const WORTH_A_TEAM: usize = 24 * 1024;
+
 /// A solver with all its working memory, to be kept from one solve to the next.
+///
+/// ```
+/// use glug::grid::{Blocks, Field, Grid, block_cells};
+/// use glug::linear::{SharedNodes, Solver, SolverParams, System};
+///
+/// // A square of 8 × 8 cells, linked to their neighbours; the cell in the corner is held at zero, another one is fed.
+/// let blocks = Blocks::all(Grid { cells: [8, 8], dx: 1.0 });
+/// let at = |cell| {
+///     let (slot, local) = blocks.locate(cell);
+///     slot as usize * block_cells(2) + local
+/// };
+/// let mut zero = Field::new(block_cells(2), 0f32);
+/// zero.resize(blocks.slot_count());
+/// let (mut link, mut ground) = ([zero.clone(), zero.clone()], zero.clone());
+/// for (x, y) in (0..8).flat_map(|x| (0..8).map(move |y| (x, y))) {
+///     link[0][at([x, y])] = if x > 0 { 1.0 } else { 0.0 };
+///     link[1][at([x, y])] = if y > 0 { 1.0 } else { 0.0 };
+/// }
+/// ground[at([0, 0])] = 1.0;
+/// let (live, shared, ground_area) = (blocks.slots(), &SharedNodes::default(), &ground.clone());
+/// let (link, ground) = (&link, &ground);
+/// let (materials, couplings) = (None, None);
+/// let system = System { blocks: &blocks, live, link, ground, ground_area, shared, materials, couplings };
+///
+/// let mut rhs = Field::new(block_cells(2), 0f64);
+/// rhs.resize(blocks.slot_count());
+/// let mut x = rhs.clone();
+/// rhs[at([7, 7])] = 1.0;
+/// let params = SolverParams { tolerance: 1e-10, ..SolverParams::default() };
+/// let info = Solver::new().solve(&system, None, &mut rhs, &mut x, &mut [], &mut [], &params, None);
+/// // All that is fed leaves through the ground.
+/// assert!(info.converged && (x[at([0, 0])] - 1.0).abs() < 1e-8, "{info:?}");
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Solver<const D: usize> {
     uniform: Uniform<D>,
@@ -86,7 +123,8 @@ impl<const D: usize> Solver<D> {
     }
 
     /// Solves `A x = b` for the cells (`rhs`, `x`) and the shared nodes (`shared_rhs`, `shared_x`), with the response of
-    /// `bodies` as part of `A` if there are any. With bodies, references other than the diagonal count as the diagonal.
+    /// `bodies` as part of `A` if there are any. With bodies, references other than the diagonal count as the diagonal; with
+    /// couplings, so do minimal residuals.
     ///
     /// `rhs` must be zero in cells that are no unknowns; components without ground get their mean subtracted from it.
     /// `x` carries the first guess in and the answer out; it becomes zero in cells that are no unknowns. With bodies, blocks
@@ -94,6 +132,44 @@ impl<const D: usize> Solver<D> {
     /// hand.
     #[allow(clippy::too_many_arguments)]
     pub fn solve(
+        &mut self,
+        system: &System<'_, D>,
+        bodies: Option<&Bodies<'_>>,
+        rhs: &mut Field<f64>,
+        x: &mut Field<f64>,
+        shared_rhs: &mut [f64],
+        shared_x: &mut [f64],
+        params: &SolverParams,
+        stop: Option<&AtomicBool>,
+    ) -> SolveInfo {
+        solve(self, system, bodies, rhs, x, shared_rhs, shared_x, params, stop)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn run(
+        &mut self,
+        system: &System<'_, D>,
+        bodies: Option<&Bodies<'_>>,
+        rhs: &mut Field<f64>,
+        x: &mut Field<f64>,
+        shared_rhs: &mut [f64],
+        shared_x: &mut [f64],
+        params: &SolverParams,
+        stop: Option<&AtomicBool>,
+    ) -> SolveInfo {
+        let mut solve = || self.run_alone(system, bodies, rhs, x, shared_rhs, shared_x, params, stop);
+        // With bodies, sweeps are not cut into blocks alone.
+        let has_bodies = bodies.is_some_and(|bodies| !bodies.list.is_empty());
+        let is_small = system.live.len() * block_cells(D) < WORTH_A_TEAM;
+        match (has_bodies, is_small) {
+            (true, _) => solve(),
+            (false, true) => alone(solve),
+            (false, false) => lead(solve),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn run_alone(
         &mut self,
         system: &System<'_, D>,
         bodies: Option<&Bodies<'_>>,
@@ -138,6 +214,17 @@ impl<const D: usize> Solver<D> {
         z: (&mut Field<f64>, &mut [f64]),
         params: &SolverParams,
     ) {
+        precondition(self, system, bodies, r, z, params);
+    }
+
+    fn run_precondition(
+        &mut self,
+        system: &System<'_, D>,
+        bodies: Option<&Bodies<'_>>,
+        r: (&Field<f64>, &[f64]),
+        z: (&mut Field<f64>, &mut [f64]),
+        params: &SolverParams,
+    ) {
         let space = self.prepare(system, bodies, params, &mut SolveInfo::default());
         space.load_r(system, r.0, r.1);
         space.round_residual();
@@ -168,6 +255,31 @@ impl<const D: usize> Solver<D> {
     }
 }
 
+compiled_here! {
+    fn solve<D>(
+        solver: &mut Solver<D>,
+        system: &System<'_, D>,
+        bodies: Option<&Bodies<'_>>,
+        rhs: &mut Field<f64>,
+        x: &mut Field<f64>,
+        shared_rhs: &mut [f64],
+        shared_x: &mut [f64],
+        params: &SolverParams,
+        stop: Option<&AtomicBool>,
+    ) -> SolveInfo = Solver::run;
+}
+
+compiled_here! {
+    fn precondition<D>(
+        solver: &mut Solver<D>,
+        system: &System<'_, D>,
+        bodies: Option<&Bodies<'_>>,
+        r: (&Field<f64>, &[f64]),
+        z: (&mut Field<f64>, &mut [f64]),
+        params: &SolverParams,
+    ) -> () = Solver::run_precondition;
+}
+
 /// From a right-hand side of size `b` in `r` to the answer in the space's `x`, with a first guess in `x`.
 fn run<const D: usize, S: PressureSpace<D> + ?Sized>(
     space: &mut S,
@@ -183,7 +295,8 @@ fn run<const D: usize, S: PressureSpace<D> + ?Sized>(
     }
     let mut set_rhs = |space: &mut S| space.reload_r(task.system, task.rhs, task.shared_rhs);
     let mut solve = ConjugateGradients::new(space, &mut set_rhs, b, &rule, task.stop);
-    if task.params.preconditioner != PreconditionerKind::MinimalResiduals {
+    let has_couplings = task.system.couplings.is_some_and(|couplings| !couplings.is_empty());
+    if task.params.preconditioner != PreconditionerKind::MinimalResiduals || has_couplings {
         return solve.solve(has_guess);
     }
     if solve.start(has_guess) {

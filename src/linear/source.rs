@@ -71,16 +71,16 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Makes room for a number of blocks, all zero.
-    pub fn reset<const D: usize>(&mut self, blocks: usize) {
-        let cells = blocks * block_cells(D);
-        for (values, len) in [(&mut self.link, D * cells), (&mut self.ground, cells), (&mut self.area, cells)]
+    /// Makes room for a number of blocks; only the absent one is zero yet.
+    pub fn reserve<const D: usize>(&mut self, blocks: usize) {
+        let each = block_cells(D);
+        for (values, block) in [(&mut self.link, D * each), (&mut self.ground, each), (&mut self.area, each)]
         {
-            values.clear();
-            values.resize(len, 0.0);
+            super::stencil::grow(values, blocks * block);
+            values[..block].fill(0.0);
         }
-        self.kind.clear();
-        self.kind.resize(cells, kind::EMPTY);
+        super::stencil::grow(&mut self.kind, blocks * each);
+        self.kind[..each].fill(kind::EMPTY);
         self.material.clear();
     }
 

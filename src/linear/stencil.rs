@@ -4,16 +4,16 @@
 //! at an edge, where links are either whole or lead to no unknown, have their own diagonal. Only blocks with partial
 //! links keep all of them.
 
-use multiversion::multiversion;
+use macro_rules_attribute::apply;
 
 use crate::grid::masks::{self, Bits};
 use crate::grid::{SIDE, block_cells};
-use crate::math::power;
+use crate::math::{Side, power, simd};
 
 use super::explicit::Explicit;
 use super::kernels::{Coefficients, ExactCoefficients};
 use super::layout::{Row, half_rows, split_index};
-use super::parallel::{Cut, each_block};
+use super::parallel::{cut, each_block};
 use super::source::Source;
 use super::topology::Topology;
 
@@ -82,13 +82,13 @@ fn all_equal(values: &[f32], wanted: f32) -> bool {
 }
 
 /// One bit for each of 64 values that is positive.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 fn positive_bits(values: &[f32; 64]) -> u64 {
     masks::word_of(values, |value| value > 0.0)
 }
 
 /// One bit for each of 64 values that equals `wanted`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 fn equal_bits(values: &[f32; 64], wanted: f32) -> u64 {
     masks::word_of(values, |value| value == wanted)
 }
@@ -162,10 +162,10 @@ impl Stencil {
         self.class.resize(blocks, EDGE);
         self.class[0] = EDGE;
         let parts = (
-            Cut(&mut self.live, words),
-            Cut(&mut self.linked, words),
-            Cut(&mut self.carried, words),
-            Cut(&mut self.class, 1),
+            cut(&mut self.live, words),
+            cut(&mut self.linked, words),
+            cut(&mut self.carried, words),
+            cut(&mut self.class, 1),
         );
         each_block::<D, _>(parts, |block, (live, linked, carried, class)| {
             if let Some(known) = known(block) {
@@ -220,7 +220,7 @@ impl Stencil {
     /// Finds the blocks with a link that is neither whole nor leads to no unknown.
     fn find_partial_links<const D: usize, S: Source<D>>(&mut self, topology: &Topology<D>, source: &S) {
         let (constant, words, live) = (self.constant, mask_words(D), &self.live);
-        each_block::<D, _>((Cut(&mut self.class, 1),), |block, (class,)| {
+        each_block::<D, _>((cut(&mut self.class, 1),), |block, (class,)| {
             // What was known is checked where time does not matter.
             if class[0] == UNIFORM || class[0] == KNOWN && !cfg!(debug_assertions) {
                 return;
@@ -234,15 +234,15 @@ impl Stencil {
             let fits = |link: f32, joins: bool| link == constant || (link == 0.0 && !joins);
             let plain = (0..D).all(|axis| {
                 let [low, high] = topology.beside(block)[axis].map(|b| b as usize);
-                let below = masks::beside::<D>(&here, axis, false, &mask(low));
+                let below = masks::beside::<D>(&here, axis, Side::Low, &mask(low));
                 let links = source.link(axis, block).as_chunks().0;
                 let is_plain = |(word, links): (usize, &[f32; 64])| {
                     let joins = here[word] & below[word];
                     equal_bits(links, constant) | equal_bits(links, 0.0) & !joins == u64::MAX
                 };
                 // Faces towards the block on the high side belong to it.
-                let joins =
-                    masks::plane::<D>(&here, axis, true) & masks::plane::<D>(&mask(high), axis, false);
+                let joins = masks::plane::<D>(&here, axis, Side::High)
+                    & masks::plane::<D>(&mask(high), axis, Side::Low);
                 let beyond = source.link(axis, high);
                 links.iter().enumerate().all(is_plain)
                     && low_face::<D>(axis)
@@ -252,7 +252,7 @@ impl Stencil {
             if class[0] == KNOWN {
                 let is_exact = (0..D).all(|axis| {
                     let low = topology.beside(block)[axis][0] as usize;
-                    let joins = masks::and(&here, &masks::beside::<D>(&here, axis, false, &mask(low)));
+                    let joins = masks::and(&here, &masks::beside::<D>(&here, axis, Side::Low, &mask(low)));
                     let links = source.link(axis, block).as_chunks().0.iter().enumerate();
                     links.fold(true, |is_exact, (word, links)| {
                         is_exact & (equal_bits(links, constant) == joins[word])
@@ -341,9 +341,9 @@ impl Stencil {
                     *inverse = if sum > 0.0 { (1.0 / sum) as f32 } else { 0.0 };
                 }
             };
-        let (diagonal, inverse) = (Cut(&mut self.diagonal[..len], rows), Cut(&mut self.inverse[..len], rows));
+        let (diagonal, inverse) = (cut(&mut self.diagonal[..len], rows), cut(&mut self.inverse[..len], rows));
         if exact {
-            each_block::<D, _>((diagonal, inverse, Cut(&mut self.exact[..len], rows)), |slot, (d, i, e)| {
+            each_block::<D, _>((diagonal, inverse, cut(&mut self.exact[..len], rows)), |slot, (d, i, e)| {
                 diagonals(slot, d, i, e.as_flattened_mut());
             });
         } else {
@@ -359,7 +359,7 @@ impl Stencil {
         let len = self.link_owners.len() * rows;
         grow(&mut self.links, len);
         let owners = &self.link_owners;
-        each_block::<D, _>((Cut(&mut self.links[..len], rows),), |slot, (links,)| {
+        each_block::<D, _>((cut(&mut self.links[..len], rows),), |slot, (links,)| {
             let block = owners[slot] as usize;
             let links = links.as_flattened_mut();
             let mut high = [0.0f32; 512];

@@ -1,5 +1,6 @@
 //! What a solve is given.
 
+use super::coupling::Couplings;
 use crate::grid::{Blocks, Field, Slots};
 use crate::math::sort_by_group;
 
@@ -95,7 +96,7 @@ impl SharedNodes {
     }
 }
 
-/// A symmetric network of links between the cells of a block-sparse grid.
+/// A symmetric network of links between the cells of a block-sparse grid, with the terms of bodies if there are any.
 ///
 /// The unknowns are the cells with a positive diagonal: the sum of a cell's links, ground and links to shared nodes.
 /// The f32 coefficients are the definition of the matrix; everything outside the preconditioner works in f64.
@@ -119,6 +120,8 @@ pub struct System<'a, const D: usize> {
     pub shared: &'a SharedNodes,
     /// The materials, if there are two whose links differ by orders of magnitude.
     pub materials: Option<Materials<'a>>,
+    /// Terms `Jᵀ K J` of bodies that push cells and shared nodes with weights of their own.
+    pub couplings: Option<&'a Couplings>,
 }
 
 /// Two materials. Aggregates keep to one of them; otherwise the strong links of one would decide for the weak ones of the

@@ -7,7 +7,8 @@ use super::explicit::cell_value_mut;
 use super::kernels::{self, Around};
 use super::layout::{Node, Place, Row, half_rows, split_row};
 use super::level::Level;
-use super::parallel::{Cut, each_block};
+use super::parallel::{cut, each_block};
+use super::source::kind;
 
 /// Who is whose parent. Almost everywhere a cell's parent is the coarse cell that covers it; the rest is listed.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +48,30 @@ impl Transfer {
     }
 }
 
+/// The parent of a node of the finer level, if it has one.
+pub(super) fn parent_of<const D: usize>(fine: &Level<D>, coarse: &Level<D>, node: Node) -> Option<Node> {
+    let transfer = &fine.transfer;
+    match node.place() {
+        Place::Explicit(index) => Some(transfer.of_explicit[index]).filter(|&parent| parent != Node::NONE),
+        Place::Cell { colour, index } => {
+            let (block, local) = node.block_and_local::<D>();
+            let place = index % (block_cells(D) / 2);
+            let is_kept =
+                transfer.mask::<D>(block, colour).is_none_or(|keep| keep.as_flattened()[place] > 0.0);
+            if !is_kept {
+                let stray = transfer.strays.binary_search_by_key(&node, |stray| stray.0).ok()?;
+                return Some(Node::explicit(transfer.strays[stray].1 as usize));
+            }
+            let words = super::stencil::mask_words(D);
+            let is_carried = fine.stencil.carried[block * words + local / 64] >> (local % 64) & 1 != 0;
+            let (cover, target) =
+                (transfer.parent[block] as usize, cover_of(fine.topology.octant(block), local));
+            let is_node = coarse.sums.kind[cover * block_cells(D) + target] != kind::EMPTY;
+            (is_carried && is_node).then(|| Node::cell::<D>(cover, target))
+        }
+    }
+}
+
 /// Where coarse values are read from, or added to.
 pub(super) fn add<const D: usize>(coarse: &mut Level<D>, node: Node, value: f32) {
     match node.place() {
@@ -72,7 +97,7 @@ pub(super) fn restrict<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D
     }
     let (half, octants) = (half_rows(D), power(2, D));
     let this = &*fine;
-    each_block::<D, _>((Cut(&mut coarse.b, 2 * half),), |cover, (b,)| {
+    each_block::<D, _>((cut(&mut coarse.b, 2 * half),), |cover, (b,)| {
         let mut sums = [[0.0f32; 8]; 64];
         let sums = &mut sums[..2 * half];
         for &block in &this.transfer.children[cover][..octants] {
@@ -104,10 +129,73 @@ pub(super) fn restrict<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D
     if fine.explicit.entangled {
         red = black;
     }
-    for node in (0..red).chain(black..fine.explicit.count) {
+    for node in 0..red {
         let residual = fine.explicit.residual(node, [&fine.x[0], &fine.x[1]]);
         add(coarse, fine.transfer.of_explicit[node], residual);
     }
+    fine.explicit.pull_shared([&fine.x[0], &fine.x[1]]);
+    for (node, pull) in fine.explicit.pull_of_shared() {
+        add(coarse, fine.transfer.of_explicit[node], fine.explicit.residual_with(node, pull));
+    }
+    restrict_coupled(fine, coarse);
+}
+
+/// Whether [`restrict`] and [`prolong`] reach a node by themselves: black cells count as solved after a sweep, and as about to be
+/// solved before one.
+fn is_reached<const D: usize>(level: &Level<D>, node: Node) -> bool {
+    match node.place() {
+        Place::Cell { colour, .. } => colour == 0,
+        Place::Explicit(index) => {
+            let [red, black] = level.explicit.ends;
+            index < red || index >= black || level.explicit.entangled
+        }
+    }
+}
+
+/// What the unknowns that touch bodies add to the restriction. They were relaxed last: their own rows feel the bodies, and black
+/// ones beside them are no longer solved.
+fn restrict_coupled<const D: usize>(fine: &mut Level<D>, coarse: &mut Level<D>) {
+    if fine.coupled.is_empty() {
+        return;
+    }
+    let mut coupled = std::mem::take(&mut fine.coupled);
+    let mut below = std::mem::take(&mut coarse.coupled);
+    let level = &*fine;
+    coupled.restrict(
+        |node| level.value(node),
+        &mut below,
+        |coupled, index, residual, term| {
+            let (node, row) = (coupled.nodes()[index], coupled.row(index));
+            // Where the network has no row, it has no residual either.
+            let is_reached = is_reached(level, node) && row.diagonal > 0.0;
+            let parent = coupled.parent(index).unwrap_or(Node::NONE);
+            add(coarse, parent, if is_reached { -term } else { residual - term });
+        },
+    );
+    coupled.each_outward(|place, residual| {
+        let (node, parent) = coupled.beside()[place];
+        if !is_reached(level, node) {
+            add(coarse, parent, residual);
+        }
+    });
+    coarse.coupled = below;
+    fine.coupled = coupled;
+}
+
+/// Adds the coarse values to the unknowns that touch bodies, and to black ones beside them: these are read before they are relaxed.
+fn prolong_coupled<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>) {
+    if fine.coupled.is_empty() {
+        return;
+    }
+    let mut coupled = std::mem::take(&mut fine.coupled);
+    coupled.prolong(&coarse.coupled, |node| value(coarse, node));
+    coupled.values().for_each(|(node, value)| fine.set_value(node, value));
+    for &(node, parent) in coupled.beside() {
+        if let Place::Cell { colour: 1, .. } = node.place() {
+            fine.set_value(node, fine.value(node) + value(coarse, parent));
+        }
+    }
+    fine.coupled = coupled;
 }
 
 /// Adds the coarse values to the red cells and the explicit nodes; black cells are relaxed before they are read.
@@ -116,6 +204,7 @@ pub(super) fn prolong<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>) {
     for (node, &parent) in fine.transfer.of_explicit.iter().enumerate() {
         fine.explicit.x[node] += value(coarse, parent);
     }
+    prolong_coupled(fine, coarse);
 }
 
 /// Sets every fine value to that of its parent, 0 where there is none.
@@ -132,7 +221,7 @@ pub(super) fn inject<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>) {
 fn copy_to_colour<const D: usize>(fine: &mut Level<D>, coarse: &Level<D>, colour: usize) {
     let half = half_rows(D);
     let (topology, stencil, transfer) = (&fine.topology, &fine.stencil, &fine.transfer);
-    each_block::<D, _>((Cut(&mut fine.x[colour], half),), |block, (x,)| {
+    each_block::<D, _>((cut(&mut fine.x[colour], half),), |block, (x,)| {
         let cover = transfer.parent[block] as usize;
         let inverse = stencil.of::<D>(block, colour).inverse;
         kernels::prolong(

@@ -6,20 +6,20 @@ use crate::geometry::{Boundary, Nearness, Walls};
 use crate::grid::{Blocks, DisjointMut, Field, Grid, Halo, halo_cells, load_halo};
 use crate::math::{Real, Vector, power};
 
-use super::even::{Even, Follow, each_stretch};
+use super::affine_cells::{AdvectAffine, AffineCells, each_stretch};
 use super::kernel::{lane_sample, load_vectors, relative, store_vectors};
 use super::lanes::{Job, LANES, Wide, dispatch};
-use super::{CellRanges, Hollow, Particles};
+use super::{CellRanges, Core, Particles};
 
 /// Cells a particle may cross in one substep; the step size keeps to it. Blocks are stored four cells around every
 /// particle, and velocities extrapolated as far.
 pub const MOST_CELLS: f64 = 3.75;
 
-/// Room for the last point where a velocity is looked up, three quarters of the way, and for the interpolation there.
+/// Room for the last point where a velocity is looked up, three quarters of the path, and for the interpolation there.
 pub(super) const HALO: Halo = Halo::new(4);
 pub(super) const MOST: usize = halo_cells(HALO, 3);
 
-/// Room for the end of the way, where wall distances are looked up.
+/// Room for the end of the path, where wall distances are looked up.
 const WALLS: Halo = Halo::new(5);
 const MOST_CORNERS: usize = halo_cells(WALLS, 3);
 
@@ -27,7 +27,7 @@ const MOST_CORNERS: usize = halo_cells(WALLS, 3);
 const SKIN: f32 = 0.02;
 
 /// Moves every particle by `dt` with Ralston's third-order Runge–Kutta scheme, then pushes those that ended up in
-/// a solid back to its surface. Particles that leave through an open side die. `even(slot)` says where in a block
+/// a solid back to its surface. Particles that leave through an open side die. `affine(slot)` says where in a block
 /// `velocity` is an affine field.
 pub fn advect<const D: usize>(
     particles: &mut Particles<D>,
@@ -35,45 +35,47 @@ pub fn advect<const D: usize>(
     blocks: &Blocks<D>,
     velocity: &[Field<f32>; D],
     dt: Real,
-    even: impl Fn(usize) -> Option<Even<D>> + Sync,
+    affine: impl Fn(usize) -> Option<AffineCells<D>> + Sync,
 ) {
     let cells_per_speed = dt / blocks.grid().dx;
     let position = DisjointMut::new(&mut particles.position);
-    blocks.slots().as_slice().par_iter().for_each(|&slot| {
+    // The room for a block's faces is made once for many: in 2D, clearing it takes longer than filling it.
+    blocks.slots().as_slice().par_iter().for_each_init(no_faces, |faces, &slot| {
         let (slot, position) = (slot as usize, &position);
         if ranges.of_block(slot).is_empty() {
             return;
         }
         let first_cell = blocks.first_cell(slot).map(|c| c as f32);
-        let even = even(slot);
-        let drift = even.as_ref().map(|even| even.drift(cells_per_speed));
-        let (mut faces, mut are_loaded) = ([0f32; 3 * MOST], false);
-        each_stretch(ranges, slot, even.as_ref().map(|even| &even.cells), |range, is_even| {
+        let affine = affine(slot);
+        let displacement = affine.as_ref().map(|affine| affine.displacement(cells_per_speed));
+        let mut are_loaded = false;
+        each_stretch(ranges, slot, affine.as_ref().map(|affine| &affine.cells), |range, is_affine| {
             // SAFETY: blocks have disjoint ranges of particles.
             let position = unsafe { position.range(range) };
-            if let Some(drift) = drift.filter(|_| is_even) {
-                return dispatch(Follow { position, first_cell, drift });
+            if let Some(displacement) = displacement.filter(|_| is_affine) {
+                return dispatch(AdvectAffine { position, first_cell, displacement });
             }
             if !std::mem::replace(&mut are_loaded, true) {
-                load_faces(blocks, velocity, slot, &mut faces);
+                load_faces(blocks, velocity, slot, faces);
             }
             let cells_per_speed = cells_per_speed as f32;
-            dispatch(Advect { position, first_cell, faces: &faces, cells_per_speed });
+            dispatch(Advect { position, first_cell, faces, cells_per_speed });
         });
     });
 }
 
-/// Moves those that were put into a hollow since the last sort: no block's range knows of them yet.
-pub fn advect_born<const D: usize>(
+/// Moves the particles that were seeded since the last sort, in cells that the core left: no block's range knows of
+/// them yet.
+pub fn advect_seeded<const D: usize>(
     particles: &mut Particles<D>,
-    hollow: &Hollow,
+    core: &Core,
     blocks: &Blocks<D>,
     velocity: &[Field<f32>; D],
     dt: Real,
 ) {
     let cells_per_speed = (dt / blocks.grid().dx) as f32;
     let position = DisjointMut::new(&mut particles.position);
-    hollow.born().for_each(|(slot, range)| {
+    core.seeded().for_each(|(slot, range)| {
         let position = &position;
         // SAFETY: the ranges are disjoint.
         let position = unsafe { position.range(range) };
@@ -82,6 +84,11 @@ pub fn advect_born<const D: usize>(
         load_faces(blocks, velocity, slot, &mut faces);
         dispatch(Advect { position, first_cell, faces: &faces, cells_per_speed });
     });
+}
+
+/// Room for the velocities in and around a block.
+fn no_faces() -> [f32; 3 * MOST] {
+    [0.0; 3 * MOST]
 }
 
 /// Copies the velocities in and around a block.
@@ -96,7 +103,7 @@ fn load_faces<const D: usize>(
     }
 }
 
-/// The way of a block's particles through the velocities around it.
+/// Advection of a block's particles through the velocities around it.
 struct Advect<'a, const D: usize> {
     position: &'a mut [[f32; D]],
     first_cell: [f32; D],
@@ -111,9 +118,9 @@ impl<const D: usize> Job for Advect<'_, D> {
         for position in self.position.chunks_mut(LANES) {
             let mut at = load_vectors::<W, D>(position);
             let x = relative::<W, D>(&at, &self.first_cell);
-            let k1 = lane_way::<W, D>(faces, &inside::<W, D>(&x), per_speed);
-            let k2 = lane_way::<W, D>(faces, &along::<W, D>(&x, &k1, 0.5), per_speed);
-            let k3 = lane_way::<W, D>(faces, &along::<W, D>(&x, &k2, 0.75), per_speed);
+            let k1 = lane_displacement::<W, D>(faces, &inside::<W, D>(&x), per_speed);
+            let k2 = lane_displacement::<W, D>(faces, &along::<W, D>(&x, &k1, 0.5), per_speed);
+            let k3 = lane_displacement::<W, D>(faces, &along::<W, D>(&x, &k2, 0.75), per_speed);
             for k in 0..D {
                 let sum = W::splat(2.0) * k1[k] + W::splat(3.0) * k2[k] + W::splat(4.0) * k3[k];
                 at[k] = at[k] + sum * W::splat(1.0 / 9.0);
@@ -123,32 +130,32 @@ impl<const D: usize> Job for Advect<'_, D> {
     }
 }
 
-/// The way a particle would go in a substep, in cells.
+/// The displacement in a substep by the velocity at `x`, in cells.
 #[inline(always)]
-pub(super) fn lane_way<W: Wide, const D: usize>(
+pub(super) fn lane_displacement<W: Wide, const D: usize>(
     faces: &[f32; 3 * MOST],
     x: &[W::Eight; D],
     cells_per_speed: W::Eight,
 ) -> [W::Eight; D] {
-    let mut way = *x;
+    let mut displacement = *x;
     for axis in 0..D {
         let component: &[f32; MOST] =
             (&faces[axis * MOST..(axis + 1) * MOST]).try_into().expect("one box per component");
-        way[axis] = lane_sample::<W, D, MOST>(component, x, axis, HALO) * cells_per_speed;
+        displacement[axis] = lane_sample::<W, D, MOST>(component, x, axis, HALO) * cells_per_speed;
     }
-    way
+    displacement
 }
 
-/// `x + share · way`, kept inside the box: a particle faster than the step allows reads its border.
+/// `x + share · displacement`, kept inside the box: a particle faster than the step allows reads its border.
 #[inline(always)]
 pub(super) fn along<W: Wide, const D: usize>(
     x: &[W::Eight; D],
-    way: &[W::Eight; D],
+    displacement: &[W::Eight; D],
     share: f32,
 ) -> [W::Eight; D] {
     let mut moved = *x;
     for k in 0..D {
-        moved[k] = x[k] + W::splat(share) * way[k];
+        moved[k] = x[k] + W::splat(share) * displacement[k];
     }
     inside::<W, D>(&moved)
 }
@@ -177,14 +184,13 @@ pub fn collide<const D: usize>(
     let position = DisjointMut::new(&mut particles.position);
     let velocity = DisjointMut::new(&mut particles.velocity);
     let sides = Sides::new(walls, blocks.grid());
-    blocks.slots().as_slice().par_iter().for_each(|&slot| {
+    blocks.slots().as_slice().par_iter().for_each_init(no_corners, |corner, &slot| {
         let (slot, position, velocity) = (slot as usize, &position, &velocity);
         let range = ranges.of_block(slot);
         if range.is_empty() || boundary.nearness(slot) == Nearness::Clear && !sides.reach(blocks, slot) {
             return;
         }
-        let mut corner = [0f32; MOST_CORNERS];
-        load_halo(blocks, &boundary.corner, slot, WALLS, &mut corner);
+        load_halo(blocks, &boundary.corner, slot, WALLS, corner);
         // SAFETY: blocks have disjoint ranges of particles.
         let (position, velocity) = unsafe { (position.range(range.clone()), velocity.range(range)) };
         let first = blocks.first_cell(slot).map(|c| c as f32);
@@ -194,8 +200,13 @@ pub fn collide<const D: usize>(
             false => Vector::zeros(),
         };
         let sides = &sides;
-        dispatch(Collide { position, velocity, first, corner: &corner, sides, wall_velocity });
+        dispatch(Collide { position, velocity, first, corner, sides, wall_velocity });
     });
+}
+
+/// Room for the wall distances in and around a block.
+fn no_corners() -> [f32; MOST_CORNERS] {
+    [0.0; MOST_CORNERS]
 }
 
 /// The particles of a block among the walls around it.

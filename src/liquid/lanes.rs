@@ -4,6 +4,10 @@
 //! memory, and vector instructions can load such a pair per particle at once, which compilers do not find out.
 
 use std::ops::{Add, Mul, Sub};
+#[cfg(target_arch = "x86_64")]
+use std::sync::OnceLock;
+#[cfg(target_arch = "x86_64")]
+use std::time::{Duration, Instant};
 
 /// Particles treated side by side.
 pub(super) const LANES: usize = 8;
@@ -47,24 +51,102 @@ pub(super) trait Wide: Copy {
 
 /// Work that can be done in any [`Wide`] way.
 pub(super) trait Job {
-    /// Does it. To be inlined always, so that it is compiled for the instructions in use.
+    /// Does the work. To be inlined always, so that it is compiled for the instructions in use.
     fn run<W: Wide>(self);
 }
 
 /// Does a job in the fastest way this processor knows.
 pub(super) fn dispatch<J: Job>(job: J) {
     #[cfg(target_arch = "x86_64")]
-    {
-        if has_avx512() {
-            // SAFETY: the processor has these instructions.
-            return unsafe { run_avx512(job) };
-        }
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: likewise.
-            return unsafe { run_avx2(job) };
+    // SAFETY: a way is chosen only if the processor has its instructions.
+    unsafe {
+        match Way::fastest() {
+            Way::Gather => run_avx512::<J, true>(job),
+            Way::Loads => run_avx512::<J, false>(job),
+            Way::Avx2 => run_avx2(job),
+            Way::Portable => job.run::<Portable>(),
         }
     }
+    #[cfg(not(target_arch = "x86_64"))]
     job.run::<Portable>();
+}
+
+/// The ways to do a [`Job`].
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    /// AVX-512, with gather instructions.
+    Gather,
+    /// AVX-512, with plain loads: gathers are slow on many processors, and where their microcode guards against leaks.
+    Loads,
+    /// Plain Rust, compiled for AVX2.
+    Avx2,
+    /// Plain Rust.
+    Portable,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Way {
+    /// The fastest one here. Found once: whether gathers pay off is told by no flag and has to be tried (some 0.1 ms).
+    fn fastest() -> Way {
+        static FASTEST: OnceLock<Way> = OnceLock::new();
+        *FASTEST.get_or_init(|| match () {
+            () if has_avx512() => Way::by_trial(),
+            () if std::arch::is_x86_feature_detected!("avx2") => Way::Avx2,
+            () => Way::Portable,
+        })
+    }
+
+    /// Interpolates for a moment in both ways that need AVX-512, in turns.
+    fn by_trial() -> Way {
+        let values: Vec<f32> = (0..TRIAL_VALUES).map(|k| k as f32 * 0.01).collect();
+        let values = values.as_slice().try_into().expect("as many as asked for");
+        let mut least = [Duration::MAX; 2];
+        for _ in 0..TRIAL_ROUNDS {
+            for (gather, least) in [true, false].into_iter().zip(&mut least) {
+                let (started, mut sum) = (Instant::now(), 0.0);
+                let trial = Trial { values: std::hint::black_box(values), sum: &mut sum };
+                // SAFETY: the caller has looked for the instructions.
+                unsafe { if gather { run_avx512::<_, true>(trial) } else { run_avx512::<_, false>(trial) } };
+                std::hint::black_box(sum);
+                *least = (*least).min(started.elapsed());
+            }
+        }
+        if least[0] <= least[1] { Way::Gather } else { Way::Loads }
+    }
+}
+
+/// Numbers that a trial looks up.
+#[cfg(target_arch = "x86_64")]
+const TRIAL_VALUES: usize = 4096;
+/// How often each way is tried; its best time counts.
+#[cfg(target_arch = "x86_64")]
+const TRIAL_ROUNDS: usize = 8;
+
+/// Looks up pairs all over an array that fits into the innermost cache, as the boxes of the passes over particles do.
+#[cfg(target_arch = "x86_64")]
+struct Trial<'a> {
+    values: &'a [f32; TRIAL_VALUES],
+    sum: &'a mut f32,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Job for Trial<'_> {
+    #[inline(always)]
+    fn run<W: Wide>(self) {
+        let mut sum = W::twice(W::splat(0.0));
+        for step in 0..200u32 {
+            // Particles of a cell or two, some of them in the next row or plane.
+            let x = W::load(&std::array::from_fn(|l| {
+                (step * 17 % 3500 + 273 * (l as u32 % 2) + l as u32 / 2) as f32
+            }));
+            let (at, rest) = W::split(x, 1, W::origin());
+            let (low, high) = (W::pairs(self.values, at, 0), W::pairs(self.values, at, 16));
+            let (far, further) = (W::pairs(self.values, at, 256), W::pairs(self.values, at, 272));
+            sum = sum + (low + high) * (far + further) + W::twice(rest);
+        }
+        *self.sum = W::store(W::apart(sum).0).iter().sum();
+    }
 }
 
 /// Whether this processor knows the instructions that the files named after AVX-512 use.
@@ -76,8 +158,8 @@ pub(super) fn has_avx512() -> bool {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2")]
-fn run_avx512<J: Job>(job: J) {
-    job.run::<super::avx512::Avx512>();
+fn run_avx512<J: Job, const GATHER: bool>(job: J) {
+    job.run::<super::avx512::Avx512<GATHER>>();
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -239,6 +321,16 @@ mod tests {
         Interpolate(&mut plain).run::<Portable>();
         dispatch(Interpolate(&mut fast));
         assert_eq!(plain, fast);
+        #[cfg(target_arch = "x86_64")]
+        if has_avx512() {
+            let [mut gathered, mut loaded] = [Vec::new(), Vec::new()];
+            // SAFETY: the processor has the instructions.
+            unsafe {
+                run_avx512::<_, true>(Interpolate(&mut gathered));
+                run_avx512::<_, false>(Interpolate(&mut loaded));
+            }
+            assert_eq!((&plain, &plain), (&gathered, &loaded));
+        }
         assert!(plain.iter().any(|row| row[0] == 0) && plain.iter().any(|row| row[0] == 1));
     }
 }

@@ -1,17 +1,15 @@
 //! The liquid as particles: seeding, sorting, transfers to and from the grid, advection, and the surface around
-//! them; and the velocity of air that has mass.
+//! them.
 
 mod advect;
-mod ahead;
+mod affine_cells;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod emit;
-mod even;
-mod extrapolate;
-mod gas;
-mod hollow;
 mod kernel;
 mod lanes;
+mod midpoint;
+mod narrow_band;
 mod particles;
 mod profile;
 mod reseed;
@@ -20,13 +18,11 @@ mod surface;
 mod transfer;
 mod volume;
 
-pub use advect::{MOST_CELLS, advect, advect_born, collide};
-pub use ahead::look_ahead;
-pub use emit::{Layout, drain, emit, seed};
-pub use even::{EVEN_REACH, Even, even_nowhere};
-pub use extrapolate::{ExtrapolateScratch, FaceMask, extrapolate, mask_parts};
-pub use gas::Gas;
-pub use hollow::{HOLLOW_DEPTH, Hollow, HollowScratch};
+pub use advect::{MOST_CELLS, advect, advect_seeded, collide};
+pub use affine_cells::{AFFINE_REACH, AffineCells, no_affine_cells};
+pub use emit::{Emitter, Layout, drain, seed};
+pub use midpoint::extrapolate_to_midpoint;
+pub use narrow_band::{CORE_DEPTH, Core, CoreScratch};
 pub use particles::Particles;
 pub use reseed::{Bounds, Reseeded, reseed};
 pub use sort::{CellRanges, MARGIN_CELLS, Sorter};

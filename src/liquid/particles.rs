@@ -1,5 +1,7 @@
 //! Particles in structure-of-arrays form.
 
+use crate::archive::{ArchiveError, Reader, Writer};
+
 /// The liquid's particles, sorted by block and cell after each [`super::Sorter::sort`].
 ///
 /// A particle that leaves the simulation is marked by a NaN position and vanishes in the next sort.
@@ -73,6 +75,27 @@ impl<const D: usize> Particles<D> {
     #[inline]
     pub fn is_alive(position: &[f32; D]) -> bool {
         !position[0].is_nan()
+    }
+
+    /// Writes all particles, the dead ones included.
+    pub fn save(&self, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
+        out.array("particles.position", &self.position)?;
+        out.array("particles.velocity", &self.velocity)?;
+        let mut rows = self.affine.iter().enumerate();
+        rows.try_for_each(|(axis, row)| out.array(&format!("particles.affine.{axis}"), row))
+    }
+
+    /// Reads particles.
+    pub fn load(from: &mut Reader<'_>) -> Result<Self, ArchiveError> {
+        // They are counted in 32 bits everywhere.
+        let mut particles =
+            Particles { position: from.array("particles.position", u32::MAX as usize)?, ..Self::default() };
+        let count = particles.len();
+        particles.velocity = from.array_of("particles.velocity", count)?;
+        for (axis, row) in particles.affine.iter_mut().enumerate() {
+            *row = from.array_of(&format!("particles.affine.{axis}"), count)?;
+        }
+        Ok(particles)
     }
 
     /// Bytes held.

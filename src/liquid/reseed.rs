@@ -1,11 +1,14 @@
 //! Keeping the particle count of interior cells bounded: starved cells get particles that move with the grid,
 //! crowded ones lose some.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use crate::geometry::{Boundary, Nearness};
-use crate::grid::{Blocks, Field, Halo, SIDE, block_cells, for_each_block, halo_cells, load_halo};
+use crate::grid::{
+    Blocks, DisjointMut, Field, Halo, SIDE, block_cells, for_each_block, halo_cells, load_halo, sample,
+};
 use crate::math::{hash_unit, mix, power, unflatten};
 
-use super::kernel::sample;
 use super::{CellRanges, Particles};
 
 /// How many particles an interior cell may have.
@@ -36,13 +39,8 @@ pub struct Reseeded {
 const HALO: Halo = Halo::new(1);
 const MOST: usize = halo_cells(HALO, 3);
 
-/// A block has a cell with too many particles.
-const CROWDED: u8 = 1;
-/// A block has a deep cell with too few.
-const STARVED: u8 = 2;
-
 /// Adds particles to starved cells among those marked in `deep`, which are surrounded by liquid, and removes some from
-/// crowded cells anywhere. Both are rare: only blocks with such a cell, flagged in `uneven`, are visited one by one.
+/// crowded cells anywhere. `births` is scratch memory, a number per block.
 #[allow(clippy::too_many_arguments, reason = "what a particle needs to be born: place, field, bounds")]
 pub fn reseed<const D: usize>(
     particles: &mut Particles<D>,
@@ -53,65 +51,104 @@ pub fn reseed<const D: usize>(
     deep: &Field<u8>,
     bounds: Bounds,
     salt: u64,
-    uneven: &mut Field<u8>,
+    births: &mut Field<u32>,
 ) -> Reseeded {
-    let is_deep = |slot: usize, cell: usize| deep.block(slot)[cell / SIDE] & (1 << (cell % SIDE)) != 0;
-    for_each_block(blocks.slots(), uneven.parts(), |slot, uneven| {
-        uneven[0] = 0;
+    let nursery = Nursery { ranges, blocks, boundary, deep, fewest: bounds.fewest, salt };
+    let (position, removed) = (DisjointMut::new(&mut particles.position), AtomicUsize::new(0));
+    for_each_block(blocks.slots(), births.parts(), |slot, births| {
+        births[0] = 0;
         if ranges.of_block(slot).is_empty() {
             return;
         }
+        let mut is_starved = false;
         for (cell, range) in ranges.cells(slot).enumerate() {
-            uneven[0] |= (range.len() > bounds.most) as u8 * CROWDED;
-            if range.len() < bounds.fewest && is_deep(slot, cell) {
-                uneven[0] |= STARVED;
+            if range.len() > bounds.most {
+                let rest = range.start + bounds.most..range.end;
+                removed.fetch_add(rest.len(), Ordering::Relaxed);
+                // SAFETY: cells have disjoint ranges.
+                unsafe { position.range(rest) }.iter_mut().for_each(Particles::kill);
             }
+            is_starved |= range.len() < bounds.fewest && nursery.is_deep(slot, cell);
+        }
+        if is_starved {
+            nursery.each_birth(slot, |_| births[0] += 1);
         }
     });
-    let mut done = Reseeded::default();
-    for &slot in blocks.slots().as_slice().iter().filter(|&&slot| uneven[slot as usize] != 0) {
-        let slot = slot as usize;
-        if uneven[slot] & CROWDED != 0 {
-            for range in ranges.cells(slot).filter(|range| range.len() > bounds.most) {
-                done.removed += range.len() - bounds.most;
-                particles.position[range].iter_mut().skip(bounds.most).for_each(Particles::kill);
-            }
+    // Numbers become places behind the particles that there are, from 1 on, in the order of blocks.
+    let (first, mut added) = (particles.len(), 0);
+    for &slot in blocks.slots().as_slice() {
+        let births = &mut births[slot as usize];
+        if *births > 0 {
+            (*births, added) = (added + 1, added + *births);
         }
-        if uneven[slot] & STARVED == 0 {
-            continue;
+    }
+    let done = Reseeded { added: added as usize, removed: removed.into_inner() };
+    if done.added == 0 {
+        return done;
+    }
+    particles.extend(done.added);
+    let position = DisjointMut::new(&mut particles.position);
+    let speed = DisjointMut::new(&mut particles.velocity);
+    for_each_block(blocks.slots(), births.parts(), |slot, births| {
+        if births[0] == 0 {
+            return;
         }
         let mut faces = [[0f32; MOST]; D];
         for axis in 0..D {
             load_halo(blocks, &velocity[axis], slot, HALO, &mut faces[axis]);
         }
-        let first = blocks.first_cell(slot);
-        let clear = boundary.nearness(slot) == Nearness::Clear;
+        let (low, mut next) = (blocks.first_cell(slot), first + births[0] as usize - 1);
+        nursery.each_birth(slot, |local| {
+            // SAFETY: as many places as counted are the block's own.
+            let (position, speed) = unsafe { (position.at(next), speed.at(next)) };
+            *position = std::array::from_fn(|k| local[k] + low[k] as f32);
+            *speed = std::array::from_fn(|axis| sample(&faces[axis], local, axis, HALO));
+            next += 1;
+        });
+    });
+    done
+}
+
+/// Where particles are born.
+struct Nursery<'a, const D: usize> {
+    ranges: &'a CellRanges,
+    blocks: &'a Blocks<D>,
+    boundary: &'a Boundary<D>,
+    deep: &'a Field<u8>,
+    fewest: usize,
+    salt: u64,
+}
+
+impl<const D: usize> Nursery<'_, D> {
+    fn is_deep(&self, slot: usize, cell: usize) -> bool {
+        self.deep.block(slot)[cell / SIDE] & (1 << (cell % SIDE)) != 0
+    }
+
+    /// Calls `born` with the place in a block, in cells, of every particle that the block lacks.
+    fn each_birth(&self, slot: usize, mut born: impl FnMut(&[f32; D])) {
+        let clear = self.boundary.nearness(slot) == Nearness::Clear;
         let mut corner = [1f32; MOST];
         if !clear {
-            load_halo(blocks, &boundary.corner, slot, HALO, &mut corner);
+            load_halo(self.blocks, &self.boundary.corner, slot, HALO, &mut corner);
         }
-        for (cell, range) in ranges.cells(slot).enumerate() {
+        for (cell, range) in self.ranges.cells(slot).enumerate() {
             let count = range.len();
-            if count >= bounds.fewest || !is_deep(slot, cell) {
+            if count >= self.fewest || !self.is_deep(slot, cell) {
                 continue;
             }
             let offset = unflatten::<D>(cell, SIDE);
-            for new in count..bounds.fewest {
-                let key = mix(salt ^ mix((slot * block_cells(D) + cell) as u64) ^ ((new as u64) << 40));
+            for new in count..self.fewest {
+                let key = mix(self.salt ^ mix((slot * block_cells(D) + cell) as u64) ^ ((new as u64) << 40));
                 let local: [f32; D] = std::array::from_fn(|k| {
                     offset[k] as f32 + 0.05 + 0.9 * hash_unit(key.wrapping_add(k as u64))
                 });
                 // Half a particle's spacing from the wall at least: a cell that the wall cuts needs fewer particles.
-                if !clear && corner_sample(&corner, &local) < 0.25 {
-                    continue;
+                if clear || corner_sample(&corner, &local) >= 0.25 {
+                    born(&local);
                 }
-                let speed = std::array::from_fn(|axis| sample(&faces[axis], &local, axis, HALO));
-                particles.push(std::array::from_fn(|k| local[k] + first[k] as f32), speed);
-                done.added += 1;
             }
         }
     }
-    done
 }
 
 /// Interpolates a value given at the corners of cells.

@@ -5,17 +5,18 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use multiversion::multiversion;
+use macro_rules_attribute::apply;
 use rayon::prelude::*;
 
+use crate::archive::{ArchiveError, Reader, Writer};
 use crate::geometry::{Walls, block_is_solid};
 use crate::grid::{Activation, Blocks, DisjointMut, Field, PAD, SIDE, VOID, block_cells};
-use crate::math::{Real, power, unflatten};
+use crate::math::{Real, power, simd, unflatten};
 
 use super::Particles;
 use super::lanes::LANES;
 
-/// Where the particles of each block and cell are, after a sort.
+/// Where the particles of each block and cell are, after a sort. Those added later are listed behind.
 #[derive(Clone, Debug)]
 pub struct CellRanges {
     /// First particle of each cell.
@@ -25,6 +26,47 @@ pub struct CellRanges {
 }
 
 impl CellRanges {
+    /// No particles, on grids of that dimension.
+    pub fn new(dimension: usize) -> Self {
+        CellRanges { start: Field::new(block_cells(dimension), 0), block: Vec::new() }
+    }
+
+    /// Writes how many particles each cell has.
+    pub fn save<const D: usize>(&self, blocks: &Blocks<D>, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
+        let slots = blocks.slots().as_slice().iter();
+        let counts: Vec<u32> =
+            slots.flat_map(|&slot| self.cells(slot as usize).map(|range| range.len() as u32)).collect();
+        out.array("particles.per_cell", &counts)
+    }
+
+    /// Reads what [`CellRanges::save`] wrote, for that many particles, the sorted ones first.
+    pub fn load<const D: usize>(
+        blocks: &Blocks<D>,
+        particles: usize,
+        from: &mut Reader<'_>,
+    ) -> Result<Self, ArchiveError> {
+        let (mut ranges, slots) = (CellRanges::new(D), blocks.slots().as_slice());
+        let counts = from.array_of::<u32>("particles.per_cell", slots.len() * block_cells(D))?;
+        let sorted: u64 = counts.iter().map(|&count| u64::from(count)).sum();
+        ArchiveError::unless(sorted <= particles as u64, "particles.per_cell", "counts more than there are")?;
+        ranges.start.resize(blocks.slot_count());
+        ranges.block.resize(blocks.slot_count(), [0; 2]);
+        let mut next = 0;
+        for (&slot, counts) in slots.iter().zip(counts.chunks_exact(block_cells(D))) {
+            let first = next;
+            for (start, count) in ranges.start.block_mut(slot as usize).iter_mut().zip(counts) {
+                (*start, next) = (next, next + count);
+            }
+            ranges.block[slot as usize] = [first, next];
+        }
+        Ok(ranges)
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.start.bytes() + self.block.capacity() * size_of::<[u32; 2]>()
+    }
+
     /// Particles of a block.
     #[inline]
     pub fn of_block(&self, slot: usize) -> std::ops::Range<usize> {
@@ -49,11 +91,9 @@ impl CellRanges {
     }
 }
 
-/// Scratch memory of the sort, and its result.
+/// Scratch memory of the sort.
 #[derive(Debug)]
 pub struct Sorter<const D: usize> {
-    /// Where each cell's particles are.
-    pub ranges: CellRanges,
     wanted: Activation,
     /// Per cell of a block: which of the block's 3^D surroundings a particle there needs.
     surroundings: Vec<u32>,
@@ -62,6 +102,8 @@ pub struct Sorter<const D: usize> {
     rank: Vec<u32>,
     /// Particle counts, later first places, per block rank and chunk of particles.
     counts: Vec<u32>,
+    /// First places per block rank.
+    starts: Vec<u32>,
     order: Vec<u32>,
     spare: Vec<[f32; D]>,
 }
@@ -73,37 +115,25 @@ const CHUNKS: usize = 64;
 /// the way a particle may go in one substep.
 pub const MARGIN_CELLS: usize = 4;
 
+/// Blocks whose counts a thread sums at a time.
+const RANKS: usize = 256;
+
 /// Key of a particle that is to vanish: past every table of blocks.
 const DEAD: u32 = u32::MAX;
 
 /// Further than any table of blocks reaches, in cells.
 const FAR: f32 = 1e8;
 
-impl<const D: usize> Clone for Sorter<D> {
-    fn clone(&self) -> Self {
-        Sorter {
-            ranges: self.ranges.clone(),
-            wanted: self.wanted.clone(),
-            surroundings: self.surroundings.clone(),
-            needs: self.needs.iter().map(|need| AtomicU32::new(need.load(Ordering::Relaxed))).collect(),
-            rank: self.rank.clone(),
-            counts: self.counts.clone(),
-            order: self.order.clone(),
-            spare: self.spare.clone(),
-        }
-    }
-}
-
 impl<const D: usize> Sorter<D> {
     /// No memory yet.
     pub fn new() -> Self {
         Sorter {
-            ranges: CellRanges { start: Field::new(block_cells(D), 0), block: Vec::new() },
             wanted: Activation::default(),
             surroundings: (0..block_cells(D)).map(|cell| surroundings(unflatten::<D>(cell, SIDE))).collect(),
             needs: Vec::new(),
             rank: Vec::new(),
             counts: Vec::new(),
+            starts: Vec::new(),
             order: Vec::new(),
             spare: Vec::new(),
         }
@@ -115,21 +145,22 @@ impl<const D: usize> Sorter<D> {
     }
 
     /// Drops dead particles, activates the blocks around the living and those that are `needed` (places in the lookup
-    /// table), and sorts by block and cell.
+    /// table), and sorts by block and cell: `ranges` then says where each cell's particles are.
     pub fn sort(
         &mut self,
         particles: &mut Particles<D>,
+        ranges: &mut CellRanges,
         blocks: &mut Blocks<D>,
         walls: &Walls<D>,
         needed: &[u32],
         time: Real,
     ) {
         self.find_blocks(particles, blocks, walls, needed, time);
-        self.ranges.start.resize(blocks.slot_count());
-        self.ranges.block.clear();
-        self.ranges.block.resize(blocks.slot_count(), [0; 2]);
-        let living = self.order_by_block(blocks, particles.len());
-        self.order_by_cell(blocks, particles.len());
+        ranges.start.resize(blocks.slot_count());
+        ranges.block.clear();
+        ranges.block.resize(blocks.slot_count(), [0; 2]);
+        let living = self.order_by_block(blocks, particles.len(), ranges);
+        self.order_by_cell(blocks, particles.len(), ranges);
         self.rearrange(particles, living);
     }
 
@@ -140,13 +171,12 @@ impl<const D: usize> Sorter<D> {
 
     /// Bytes held on the grid.
     pub fn grid_bytes(&self) -> usize {
-        self.ranges.start.bytes()
-            + self.ranges.block.capacity() * 8
-            + (self.surroundings.capacity()
-                + self.needs.capacity()
-                + self.rank.capacity()
-                + self.counts.capacity())
-                * 4
+        (self.surroundings.capacity()
+            + self.needs.capacity()
+            + self.rank.capacity()
+            + self.counts.capacity()
+            + self.starts.capacity())
+            * 4
     }
 
     fn find_blocks(
@@ -195,7 +225,7 @@ impl<const D: usize> Sorter<D> {
     }
 
     /// Writes into `order` the indices of the living particles, block by block. Returns how many live.
-    fn order_by_block(&mut self, blocks: &Blocks<D>, particles: usize) -> usize {
+    fn order_by_block(&mut self, blocks: &Blocks<D>, particles: usize, ranges: &mut CellRanges) -> usize {
         let ranks = blocks.slots().len();
         self.rank.clear();
         self.rank.resize(blocks.table_len(), u32::MAX);
@@ -212,25 +242,18 @@ impl<const D: usize> Sorter<D> {
             let rank = rank.get(run[0] as usize / block_cells(D)).copied();
             rank.filter(|&rank| rank != u32::MAX).map(|rank| rank as usize)
         };
-        self.counts.clear();
         self.counts.resize(CHUNKS * ranks.max(1), 0);
+        let empty = keys.len().div_ceil(chunk) * ranks.max(1);
+        self.counts[empty..].fill(0);
         self.counts.par_chunks_mut(ranks.max(1)).zip(keys.par_chunks(chunk)).for_each(|(counts, keys)| {
+            counts.fill(0);
             for run in keys.chunk_by(same_block::<D>) {
                 if let Some(rank) = rank_of(run) {
                     counts[rank] += run.len() as u32;
                 }
             }
         });
-        let mut next = 0;
-        for (rank, &slot) in blocks.slots().as_slice().iter().enumerate() {
-            self.ranges.block[slot as usize][0] = next;
-            for chunk in 0..CHUNKS {
-                let count = &mut self.counts[chunk * ranks + rank];
-                (*count, next) = (next, next + *count);
-            }
-            self.ranges.block[slot as usize][1] = next;
-        }
-        let living = next as usize;
+        let living = place_blocks(&mut self.counts, &mut self.starts, blocks, ranges);
         resize_tight(&mut self.order, living);
         let order = DisjointMut::new(&mut self.order);
         self.counts.par_chunks_mut(ranks.max(1)).zip(keys.par_chunks(chunk)).enumerate().for_each(
@@ -254,13 +277,13 @@ impl<const D: usize> Sorter<D> {
     }
 
     /// Sorts each block's share of `order` by cell, stably.
-    fn order_by_cell(&mut self, blocks: &Blocks<D>, particles: usize) {
+    fn order_by_cell(&mut self, blocks: &Blocks<D>, particles: usize, ranges: &mut CellRanges) {
         // The spare array holds the keys; behind them it has room for the order as it was.
         let spare: &mut [u32] = bytemuck::cast_slice_mut(&mut self.spare);
         let (keys, before) = spare.split_at_mut(particles);
         let (keys, before) = (&*keys, DisjointMut::new(&mut before[..self.order.len()]));
-        let (order, block) = (DisjointMut::new(&mut self.order), &self.ranges.block);
-        crate::grid::for_each_block(blocks.slots(), self.ranges.start.parts(), |slot, start| {
+        let (order, block) = (DisjointMut::new(&mut self.order), &ranges.block);
+        crate::grid::for_each_block(blocks.slots(), ranges.start.parts(), |slot, start| {
             let (order, before) = (&order, &before);
             let [first, end] = block[slot];
             let range = first as usize..end as usize;
@@ -315,6 +338,43 @@ impl<const D: usize> Default for Sorter<D> {
     }
 }
 
+/// Turns counts into first places, and finds where each block's particles are. Returns how many live.
+fn place_blocks<const D: usize>(
+    counts: &mut [u32],
+    starts: &mut Vec<u32>,
+    blocks: &Blocks<D>,
+    ranges: &mut CellRanges,
+) -> usize {
+    let slots = blocks.slots().as_slice();
+    let ranks = slots.len();
+    // How many there are in each block, then where they begin, then where each chunk's begin.
+    starts.clear();
+    starts.resize(ranks, 0);
+    starts.par_chunks_mut(RANKS).enumerate().for_each(|(part, starts)| {
+        for chunk in 0..CHUNKS {
+            let counts = &counts[chunk * ranks + part * RANKS..][..starts.len()];
+            starts.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+    });
+    let mut next = 0;
+    for (start, &slot) in starts.iter_mut().zip(slots) {
+        (*start, next) = (next, next + *start);
+        ranges.block[slot as usize] = [*start, next];
+    }
+    let counts = DisjointMut::new(counts);
+    starts.par_chunks_mut(RANKS).enumerate().for_each(|(part, starts)| {
+        for chunk in 0..CHUNKS {
+            let first = chunk * ranks + part * RANKS;
+            // SAFETY: parts are disjoint, and so are chunks.
+            let counts = unsafe { counts.range(first..first + starts.len()) };
+            for (start, count) in starts.iter_mut().zip(counts) {
+                (*count, *start) = (*start, *start + *count);
+            }
+        }
+    });
+    next as usize
+}
+
 /// Particles that a thread moves at a time.
 const GRAIN: usize = 4096;
 
@@ -357,8 +417,8 @@ fn same_block<const D: usize>(one: &u32, other: &u32) -> bool {
     *one as usize / block_cells(D) == *other as usize / block_cells(D)
 }
 
-/// Finds the keys of particles: the block's place in a table of so many blocks along each axis, and the cell in it.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+avx2+fma", "x86_64+avx2+fma"))]
+/// Finds the keys of particles: the block's place in a `table` of that many blocks along each axis, and the cell in it.
+#[apply(simd)]
 fn find_keys<const D: usize>(positions: &[[f32; D]], table: &[usize; D], keys: &mut [u32]) {
     let (groups, rest) = positions.as_chunks::<LANES>();
     let (key_groups, key_rest) = keys.as_chunks_mut::<LANES>();
@@ -387,8 +447,8 @@ fn keys_of<const D: usize>(positions: &[[f32; D]; LANES], table: &[usize; D]) ->
             // What is no number, as with dead particles, goes far away as well. One comparison at a time.
             let x = if apart[axis][lane] > -FAR { apart[axis][lane] } else { -FAR };
             let x = if x < FAR { x } else { FAR };
-            // SAFETY: a number between two that an `i32` can hold. The conversion that is always safe takes longer than all
-            // the rest, and so does rounding down by a library call.
+            // SAFETY: a number between two that an `i32` can hold. The conversion that is always safe takes longer than
+            // all the rest, and so does rounding down by a library call.
             let toward_zero: i32 = unsafe { x.to_int_unchecked() };
             let cell = toward_zero + PAD - i32::from(x < toward_zero as f32);
             // The table has one more block at either side. What lies below it wraps around to large numbers.

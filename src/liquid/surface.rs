@@ -52,7 +52,7 @@ impl SurfaceScratch {
 }
 
 /// Computes the signed distance at cell centres, metres, cut off at the kernel's radius. A full cell holds `per_cell`
-/// particles; the cells of a `hollow` are full without any.
+/// particles; the cells of a `core` are full without any.
 pub fn rebuild_surface<const D: usize>(
     particles: &Particles<D>,
     ranges: &CellRanges,
@@ -61,7 +61,7 @@ pub fn rebuild_surface<const D: usize>(
     surface: &mut Field<f32>,
     scratch: &mut SurfaceScratch,
     per_cell: usize,
-    hollow: &CellSet,
+    core: &CellSet,
 ) {
     surface.resize(blocks.slot_count());
     scratch.occupied.resize(blocks.slot_count());
@@ -72,12 +72,14 @@ pub fn rebuild_surface<const D: usize>(
         (scratch.occupied.parts(), scratch.filled.parts()),
         |slot, (occupied, filled)| {
             mark_occupied(ranges, slot, occupied);
-            if *hollow.bits(slot) != masks::NONE {
-                occupied.iter_mut().enumerate().for_each(|(row, bits)| *bits |= hollow.row(slot, row));
+            if *core.bits(slot) != masks::NONE {
+                occupied.iter_mut().enumerate().for_each(|(row, bits)| *bits |= core.row(slot, row));
             }
             filled.copy_from_slice(occupied);
             if boundary.nearness(slot) != Nearness::Clear {
-                mark_walls(blocks, boundary, slot, filled);
+                // Cells whose centre is in a wall, or so close to it that particles need not be there.
+                let full = &boundary.bits(slot).full;
+                filled.iter_mut().enumerate().for_each(|(row, bits)| *bits |= masks::row(full, row));
             }
         },
     );
@@ -86,6 +88,10 @@ pub fn rebuild_surface<const D: usize>(
     for_each_block(blocks.slots(), (surface.parts(), scratch.deep.parts()), |slot, (surface, deep)| {
         let mut near = [0u8; SIDE * SIDE];
         spread(blocks, occupied, filled, slot, &mut near, deep);
+        if near.iter().all(|&row| row == 0) {
+            // Nothing but air, as in most blocks that are stored for their walls.
+            return surface.fill(dx * KERNEL_CELLS);
+        }
         let view = BlockView::new(particles, ranges, blocks, boundary, profile, per_cell as f32, slot);
         dispatch(Rebuild { view, near: &near, deep, surface, dx });
     });
@@ -121,6 +127,9 @@ impl<const D: usize> Job for Rebuild<'_, D> {
 
 /// The cells of a block that hold particles.
 fn mark_occupied(ranges: &CellRanges, slot: usize, rows: &mut [u8]) {
+    if ranges.of_block(slot).is_empty() {
+        return rows.fill(0);
+    }
     let starts = ranges.start.block(slot);
     let end = ranges.of_block(slot).end as u32;
     for (row, bits) in rows.iter_mut().enumerate() {
@@ -129,18 +138,6 @@ fn mark_occupied(ranges: &CellRanges, slot: usize, rows: &mut [u8]) {
             let next = starts.get(cell + 1).copied().unwrap_or(end);
             bits | (((next > starts[cell]) as u8) << x)
         });
-    }
-}
-
-/// Adds the cells whose centre is in a wall, or so close to it that particles need not be there.
-fn mark_walls<const D: usize>(blocks: &Blocks<D>, boundary: &Boundary<D>, slot: usize, rows: &mut [u8]) {
-    const CLOSE: f32 = 0.25;
-    let corner = wall_corners(blocks, boundary, slot);
-    for (row, bits) in rows.iter_mut().enumerate() {
-        for x in 0..SIDE {
-            let (distance, _) = wall_at(&corner, unflatten::<D>(row * SIDE + x, SIDE));
-            *bits |= ((distance < CLOSE) as u8) << x;
-        }
     }
 }
 
@@ -265,6 +262,9 @@ impl<'a, const D: usize> BlockView<'a, D> {
                 continue;
             }
             let crowd = self.ranges.of_cells(slot, place, place);
+            if crowd.is_empty() {
+                continue;
+            }
             // A crowd must not drown the cells around it: it counts as a full cell and no more.
             let share = (self.per_cell / crowd.len() as f32).min(1.0);
             for first in crowd.clone().step_by(LANES) {

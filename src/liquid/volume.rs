@@ -20,7 +20,7 @@ pub fn liquid_shares<const D: usize>(
     for (share, distance) in shares.iter_mut().zip(surface.block(slot)) {
         *share = (0.5 - distance / dx).clamp(0.0, 1.0);
     }
-    if boundary.nearness(slot) == Nearness::Clear {
+    if boundary.nearness(slot) == Nearness::Clear || shares.iter().all(|&share| share == 0.0) {
         return;
     }
     let mut corner = [0f32; halo_cells(HALO, 3)];

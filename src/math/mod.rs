@@ -1,12 +1,18 @@
 //! Numbers, vectors, axes, and the sizes that follow from the dimension `D` (2 or 3).
 
+mod affine;
+mod dimensions;
 mod groups;
 mod hash;
 mod sets;
+mod simd;
 
+pub use affine::AffineMotion;
+pub(crate) use dimensions::compiled_here;
 pub use groups::{group_starts, sort_by_group};
 pub use hash::{hash_unit, mix};
 pub use sets::Sets;
+pub(crate) use simd::simd;
 
 /// Double precision: what geometry, residuals and statistics are computed in.
 pub type Real = f64;
@@ -15,7 +21,15 @@ pub type Real = f64;
 pub type Vector<const D: usize> = nalgebra::SVector<Real, D>;
 
 /// The low or the high end of something along an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// ```
+/// use glug::math::Side;
+///
+/// assert_eq!(Side::BOTH.map(Side::index), [0, 1]);
+/// assert_eq!(Side::Low.sign(), -1.0);
+/// assert_eq!(Side::Low.opposite(), Side::High);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     /// Towards negative coordinates.
     Low,
@@ -33,6 +47,27 @@ impl Side {
         match self {
             Side::Low => -1.0,
             Side::High => 1.0,
+        }
+    }
+
+    /// Place among both: 0 on the low side, 1 on the high side.
+    #[inline(always)]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The side at an even or odd place of a list that alternates low and high.
+    #[inline(always)]
+    pub const fn at(index: usize) -> Side {
+        if index.is_multiple_of(2) { Side::Low } else { Side::High }
+    }
+
+    /// The other side.
+    #[inline(always)]
+    pub const fn opposite(self) -> Side {
+        match self {
+            Side::Low => Side::High,
+            Side::High => Side::Low,
         }
     }
 }

@@ -1,34 +1,34 @@
 //! Matrix and right-hand side.
 
-use multiversion::multiversion;
+use macro_rules_attribute::apply;
 
 use crate::geometry::{Label, Nearness};
-use crate::grid::{Blocks, Field, SIDE, for_each_block_collecting, load_halo, masks};
-use crate::math::{Side, unflatten};
-use crate::regions::{Beside, Tiling};
+use crate::grid::{Blocks, Face, Field, SIDE, for_each_block_collecting, load_halo, masks};
+use crate::math::{Side, simd, unflatten};
+use crate::tiles::{TileFaces, Tiling};
 
-use super::phases::{HALO, MOST, Midst, Part, midst};
-use super::rows::{Faces, Rows, Shore, assemble_block, assemble_interior, link_within};
+use super::phases::{BlockContent, CellKind, HALO, MOST, classify_block};
+use super::rows::{BubbleRows, Faces, Rows, assemble_block, assemble_interior, link_within};
 use super::walls::leads_into_far_air;
 use super::{OWN, Problem, Projection};
 
-/// What a block's links and grounds are, if that is told in a few words. Such a block mostly stays as it is from step to step,
-/// and need not be written again.
+/// Cached coefficients of a block: uniform but for cut faces, or individual. A uniform block mostly stays as it is from
+/// step to step, and need not be written again.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kept<const D: usize> {
-    /// Each of its own.
-    Own,
+pub(super) enum BlockCoefficients<const D: usize> {
+    /// Every link and ground has its own value.
+    Individual,
     /// All links are alike but those that are cut, by axis, and there are no grounds.
-    Alike { link: f32, cut: [masks::Bits; D] },
+    Uniform { link: f32, cut: [masks::Bits; D] },
 }
 
-impl<const D: usize> Kept<D> {
+impl<const D: usize> BlockCoefficients<D> {
     /// Neither links nor grounds, and a right-hand side of zero.
-    const NOTHING: Kept<D> = Kept::Alike { link: 0.0, cut: [masks::NONE; D] };
+    const NOTHING: BlockCoefficients<D> = BlockCoefficients::Uniform { link: 0.0, cut: [masks::NONE; D] };
 
-    /// Whether links and grounds are so.
+    /// Whether links and grounds have these values.
     fn holds(&self, links: &[&mut [f32]; D], ground: &[f32], area: &[f32]) -> bool {
-        let Kept::Alike { link, cut } = self else { return true };
+        let BlockCoefficients::Uniform { link, cut } = self else { return true };
         let wanted = |axis: usize, cell: usize| if masks::has(&cut[axis], cell) { 0.0 } else { *link };
         let is_held =
             |axis: usize| links[axis].iter().enumerate().all(|(cell, &own)| own == wanted(axis, cell));
@@ -49,32 +49,33 @@ pub(super) fn assemble<const D: usize>(
     to.ground.resize(slots);
     to.ground_area.resize(slots);
     to.rhs.resize(slots);
-    to.kept.resize(slots);
+    to.coefficients.resize(slots);
     to.known.resize(slots);
     let nodes = problem.roles.weight.len();
-    for shore in to.shores.iter_mut() {
-        shore.links.clear();
-        shore.inflow.clear();
-        shore.inflow.resize(nodes, 0.0);
+    for bubbles in to.bubble_rows.iter_mut() {
+        bubbles.links.clear();
+        bubbles.inflow.clear();
+        bubbles.inflow.resize(nodes, 0.0);
     }
     let (label, gas, filled) = (&to.label, &to.gas, &to.filled);
     let sums = (to.ground.parts(), to.ground_area.parts(), to.rhs.parts());
-    let parts = (to.link.each_mut().map(Field::parts), sums, to.kept.parts(), to.known.parts());
+    let parts = (to.link.each_mut().map(Field::parts), sums, to.coefficients.parts(), to.known.parts());
     let live = &to.live_flag;
     let corrects = problem.roles.outflow.iter().any(|&outflow| outflow != 0.0);
     let (slots, asks_for_whole) = (problem.blocks.slots(), tiles.is_some());
-    for_each_block_collecting(slots, parts, &mut to.shores, |slot, (mut link, sums, kept, known), shore| {
+    let chunks = &mut to.bubble_rows;
+    for_each_block_collecting(slots, parts, chunks, |slot, (mut link, sums, cached, known), bubbles| {
         known[0] = None;
         let (ground, area, rhs) = sums;
         if nodes > 0 && problem.boundary.nearness(slot) == Nearness::Moving {
-            sweep_air(problem, label, slot, shore);
+            add_swept_flux(problem, label, slot, bubbles);
         }
-        let mut keep = |wanted: Kept<D>, link: &mut [&mut [f32]; D]| {
-            let before = std::mem::replace(&mut kept[0], wanted);
-            if before != wanted || wanted == Kept::Own {
+        let mut keep = |wanted: BlockCoefficients<D>, link: &mut [&mut [f32]; D]| {
+            let before = std::mem::replace(&mut cached[0], wanted);
+            if before != wanted || wanted == BlockCoefficients::Individual {
                 ground.fill(0.0);
                 area.fill(0.0);
-                if let Kept::Alike { link: value, cut } = &wanted {
+                if let BlockCoefficients::Uniform { link: value, cut } = &wanted {
                     fill_links(link, *value, cut);
                 }
             }
@@ -83,27 +84,43 @@ pub(super) fn assemble<const D: usize>(
         };
         if !live[slot] || tiles.is_some_and(|tiles| *tiles.inside(slot) == masks::all(D)) {
             // Neighbours read the links.
-            if keep(Kept::NOTHING, &mut link) {
+            if keep(BlockCoefficients::NOTHING, &mut link) {
                 rhs.fill(0.0);
             }
             return;
         }
         let wanted = tiles.map_or(masks::all(D), |tiles| masks::without(&masks::all(D), tiles.inside(slot)));
         let cut = tiles.map_or([masks::NONE; D], |tiles| cut_by(tiles, problem.blocks, slot));
-        match midst(problem, filled, label, gas, slot) {
-            Midst::One(part) => {
-                let tiles = tiles.filter(|_| part == Part::Liquid);
+        match classify_block(problem, filled, label, gas, slot) {
+            BlockContent::Uniform(kind) => {
+                let tiles = tiles.filter(|_| kind == CellKind::Liquid);
                 known[0] = tiles.map(|tiles| tiles.left_in(problem.blocks, slot, |_| masks::all(D)));
-                keep(Kept::Alike { link: link_within(problem, part), cut }, &mut link);
-                let rows =
-                    &mut Rows { link: &mut link, ground, area, rhs, shore, wanted, asks_for_whole, corrects };
-                assemble_interior(problem, velocity, part, slot, rows);
+                keep(BlockCoefficients::Uniform { link: link_within(problem, kind), cut }, &mut link);
+                let rows = &mut Rows {
+                    link: &mut link,
+                    ground,
+                    area,
+                    rhs,
+                    bubbles,
+                    wanted,
+                    asks_for_whole,
+                    corrects,
+                };
+                assemble_interior(problem, velocity, kind, slot, rows);
             }
-            Midst::Mixed(parts) => {
-                keep(Kept::Own, &mut link);
-                let rows =
-                    &mut Rows { link: &mut link, ground, area, rhs, shore, wanted, asks_for_whole, corrects };
-                if assemble_block(problem, velocity, &parts, slot, rows) {
+            BlockContent::Mixed(kinds) => {
+                keep(BlockCoefficients::Individual, &mut link);
+                let rows = &mut Rows {
+                    link: &mut link,
+                    ground,
+                    area,
+                    rhs,
+                    bubbles,
+                    wanted,
+                    asks_for_whole,
+                    corrects,
+                };
+                if assemble_block(problem, velocity, &kinds, slot, rows) {
                     let fluid = |slot: usize| masks::bits_of(label.block(slot), |own| own == Label::Liquid);
                     known[0] = tiles.map(|tiles| tiles.left_in(problem.blocks, slot, fluid));
                 }
@@ -112,9 +129,9 @@ pub(super) fn assemble<const D: usize>(
         }
         if let Some(tiles) = tiles {
             clear_cells(tiles.inside(slot), rhs);
-            tiles.each_beside(slot, |beside| {
-                let faces = Faces::of(problem.blocks, &velocity[beside.axis], slot, beside.axis);
-                take_flow_of_tile(&beside, &faces, rhs);
+            tiles.each_tile_face(slot, |tile| {
+                let faces = Faces::of(problem.blocks, &velocity[tile.axis], slot, tile.axis);
+                replace_by_flow_of_tile(&tile, &faces, rhs);
             });
         }
     });
@@ -128,22 +145,22 @@ fn cut_by<const D: usize>(tiles: &Tiling<D>, blocks: &Blocks<D>, slot: usize) ->
     let inside = tiles.inside(slot);
     std::array::from_fn(|axis| {
         let below = blocks.beside(slot, axis, Side::Low) as usize;
-        masks::or(inside, &masks::beside::<D>(inside, axis, false, tiles.inside(below)))
+        masks::or(inside, &masks::beside::<D>(inside, axis, Side::Low, tiles.inside(below)))
     })
 }
 
-/// What flows through the surface of a tile is what its own field says, to the last bit: it takes the place of the velocities
-/// there, which are on the given faces.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-fn take_flow_of_tile<const D: usize>(beside: &Beside<'_, D>, faces: &Faces<'_>, rhs: &mut [f64]) {
-    let sign = if beside.ahead { 1.0 } else { -1.0 };
+/// What flows through the surface of a tile is what its own field says, to the last bit: it takes the place of the
+/// velocities there, which are on the given faces.
+#[apply(simd)]
+fn replace_by_flow_of_tile<const D: usize>(tile: &TileFaces<'_, D>, faces: &Faces<'_>, rhs: &mut [f64]) {
+    let sign = tile.side.sign();
     for (row, rhs) in rhs.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
-        let cells = masks::row(beside.cells, row);
+        let cells = masks::row(tile.cells, row);
         if cells == 0 {
             continue;
         }
-        let exact = beside.velocity(row);
-        let faces = faces.around_row(beside.axis, row)[usize::from(beside.ahead)];
+        let exact = tile.velocity(row);
+        let faces = faces.around_row(tile.axis, row)[tile.side.index()];
         for x in 0..SIDE {
             let is_beside = cells >> x & 1 == 1;
             rhs[x] += if is_beside { sign * (f64::from(faces[x]) - exact[x]) } else { 0.0 };
@@ -176,15 +193,15 @@ fn clear_cells<T: Copy + Default>(cells: &masks::Bits, values: &mut [T]) {
 fn gather_bubbles<const D: usize>(problem: &Problem<'_, D>, to: &mut Projection<D>) {
     let roles = &problem.roles;
     to.shared_links.clear();
-    to.shores.iter().for_each(|shore| to.shared_links.extend_from_slice(&shore.links));
+    to.bubble_rows.iter().for_each(|bubbles| to.shared_links.extend_from_slice(&bubbles.links));
     to.shared.rebuild(roles.weight, &to.shared_links);
     to.shared_rhs.clear();
     to.shared_rhs.resize(roles.weight.len(), 0.0);
-    for shore in to.shores.iter() {
-        to.shared_rhs.iter_mut().zip(&shore.inflow).for_each(|(rhs, inflow)| *rhs += inflow);
+    for bubbles in to.bubble_rows.iter() {
+        to.shared_rhs.iter_mut().zip(&bubbles.inflow).for_each(|(rhs, inflow)| *rhs += inflow);
     }
-    for (region, &node) in roles.node.iter().enumerate().filter(|(_, node)| **node < OWN) {
-        to.shared_rhs[node as usize] += roles.outflow[region];
+    for (component, &node) in roles.node.iter().enumerate().filter(|(_, node)| **node < OWN) {
+        to.shared_rhs[node as usize] += roles.outflow[component];
     }
     // A bubble that touches no liquid has no row.
     for (node, rhs) in to.shared_rhs.iter_mut().enumerate() {
@@ -198,24 +215,28 @@ fn gather_bubbles<const D: usize>(problem: &Problem<'_, D>, to: &mut Projection<
 
 /// Adds the flow that moving walls push into the bubbles of one block (CBAR §4: the swept flux counts for air as it
 /// does for liquid).
-fn sweep_air<const D: usize>(problem: &Problem<'_, D>, label: &Field<Label>, slot: usize, shore: &mut Shore) {
-    let region = problem.roles.region.block(slot);
+fn add_swept_flux<const D: usize>(
+    problem: &Problem<'_, D>,
+    label: &Field<Label>,
+    slot: usize,
+    bubbles: &mut BubbleRows,
+) {
+    let component = problem.roles.component.block(slot);
     let mut open = [[1f32; MOST]; D];
     for axis in 0..D {
         load_halo(problem.blocks, &problem.boundary.open[axis], slot, HALO, &mut open[axis]);
     }
     for (local, _) in label.block(slot).iter().enumerate().filter(|(_, label)| **label == Label::Air) {
-        let Some(node) = problem.roles.node_of(region[local]) else { continue };
+        let Some(node) = problem.roles.node_of(component[local]) else { continue };
         let cell = unflatten::<D>(local, SIDE);
         let at = HALO.index(cell.map(|c| c as i32));
         for axis in 0..D {
-            for high in [false, true] {
-                let share = open[axis][at + high as usize * HALO.stride(axis)];
-                if share < 1.0 && !(high && leads_into_far_air(problem.blocks, slot, cell, axis)) {
-                    let mut place = cell;
-                    place[axis] += high as usize;
-                    let flux = (1.0 - share as f64) * problem.wall_velocity(slot, place, axis);
-                    shore.inflow[node] -= if high { flux } else { -flux };
+            for side in Side::BOTH {
+                let (share, face) =
+                    (open[axis][at + side.index() * HALO.stride(axis)], Face::of(cell, axis, side));
+                if share < 1.0 && !leads_into_far_air(problem.blocks, slot, face) {
+                    let flux = (1.0 - share as f64) * problem.wall_velocity(slot, face);
+                    bubbles.inflow[node] -= side.sign() * flux;
                 }
             }
         }

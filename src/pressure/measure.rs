@@ -1,10 +1,10 @@
 //! How well a projection did.
 
 use crate::geometry::{Label, Nearness};
-use crate::grid::{Field, SIDE, block_cells, load_halo, sum_over_blocks};
-use crate::math::{Real, unflatten};
+use crate::grid::{Face, Field, SIDE, block_cells, load_halo, sum_over_blocks};
+use crate::math::{Real, Side, unflatten};
 
-use super::phases::{HALO, MOST, Part, place_of_row};
+use super::phases::{CellKind, HALO, MOST, place_of_row};
 use super::{Problem, Projection};
 
 /// Largest and root-mean-square net outflow of the liquid cells, beyond what the volume correction asked for, per cell
@@ -44,20 +44,21 @@ pub fn divergence<const D: usize>(
             for (local, outflow) in outflow.iter_mut().enumerate().take(block_cells(D)) {
                 let cell = unflatten::<D>(local, SIDE);
                 let at = HALO.index(cell.map(|c| c as i32));
-                for (sign, high) in [(-1.0, 0), (1.0, 1)] {
-                    let face = at + high * HALO.stride(axis);
-                    let mut place = cell;
-                    place[axis] += high;
+                for side in Side::BOTH {
+                    let face = at + side.index() * HALO.stride(axis);
                     let share = open[face] as f64;
-                    let wall = if share < 1.0 { problem.wall_velocity(slot, place, axis) } else { 0.0 };
-                    *outflow += sign * (share * faces[face] as f64 + (1.0 - share) * wall);
+                    let wall = match share < 1.0 {
+                        true => problem.wall_velocity(slot, Face::of(cell, axis, side)),
+                        false => 0.0,
+                    };
+                    *outflow += side.sign() * (share * faces[face] as f64 + (1.0 - share) * wall);
                 }
             }
         }
         let (mut most, mut squares) = (0f64, 0f64);
         for (local, label) in projection.label.block(slot).iter().enumerate() {
             if *label == Label::Liquid {
-                let outflow = outflow[local] - problem.wanted_outflow(Part::Liquid, slot, local);
+                let outflow = outflow[local] - problem.wanted_outflow(CellKind::Liquid, slot, local);
                 most = most.max(outflow.abs());
                 squares += outflow * outflow;
             }

@@ -13,9 +13,11 @@
 //! liquid cells, and `θ`, the liquid share of the way, towards an air cell, where `q = 0`, or, for the cells of a bubble
 //! that keeps its volume, where `q` is the one unknown that all of them share; its row is the sum of theirs (CBAR eq. 9).
 //! In two-phase flow air cells are unknowns like liquid ones, and heavy (`phases`). The same `m` is used in matrix and
-//! update; otherwise the divergence would not vanish.
+//! update; otherwise the divergence would not vanish. Bodies that move with the liquid ([`BodyProvider`]) add `Jᵀ K J` to the
+//! matrix: tiles, and whatever else closes faces or shares of them.
 
 mod assemble;
+mod bodies;
 mod measure;
 mod phases;
 mod problem;
@@ -24,8 +26,9 @@ mod rows;
 mod update;
 mod walls;
 
+pub use bodies::{BodyFace, BodyProvider, CoupledSystem, Solution};
 pub use measure::divergence;
 pub use phases::{find_unknowns, mix_velocities, separate_velocities};
 pub use problem::{FREE, OWN, Problem, Roles};
-pub use project::{Projection, Solved, project};
+pub use project::{Pressure, Projection, Solved, project};
 pub use walls::{face_velocity, leads_into_far_air, stop_at_walls};

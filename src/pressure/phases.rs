@@ -1,14 +1,12 @@
 //! What each cell is to the projection, and how heavy the faces between them are.
 //!
 //! This is all that the models differ in. Liquid cells have a pressure each. Air is a free surface, or shares one
-//! pressure per bubble, or (two-phase flow) has a pressure in every cell and a density, `ρ_air`; a face then weighs what
-//! lies on the way between the two centres, `ρ_f = θ ρ + (1 − θ) ρ_air` (CBAR §3, ghost fluid). Weightless air is the
-//! limit of that: `θ ρ`, with `θ` bounded below, as nothing else keeps the matrix from blowing up.
-
-use rayon::prelude::*;
+//! pressure per bubble, or (two-phase flow) has a pressure in every cell and a density, `ρ_air`; a face then weighs
+//! what lies on the way between the two centres, `ρ_f = θ ρ + (1 − θ) ρ_air` (CBAR §3, ghost fluid). Weightless air is
+//! the limit of that: `θ ρ`, with `θ` bounded below, as nothing else keeps the matrix from blowing up.
 
 use crate::geometry::{Label, Nearness};
-use crate::grid::{Blocks, Field, Halo, SIDE, for_each_block, halo_cells, load_halo};
+use crate::grid::{Blocks, Field, Halo, Parts, SIDE, for_each_block, halo_cells, load_halo};
 use crate::math::unflatten;
 
 use super::{Problem, Projection, Roles};
@@ -23,10 +21,10 @@ pub(super) fn place_of_row<const D: usize>(row: usize) -> usize {
     HALO.index(unflatten::<D>(row * SIDE, SIDE).map(|c| c as i32))
 }
 
-/// What a cell is to the projection. Numbered like labels, so that turning many of those into parts is a copy.
+/// What a cell is to the projection. Numbered like labels, so that turning many of those into kinds is a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Part {
+pub(super) enum CellKind {
     /// Air whose pressure is its bubble's, or zero.
     Air = Label::Air as u8,
     /// Liquid, with a pressure of its own.
@@ -37,11 +35,11 @@ pub(super) enum Part {
     Gas,
 }
 
-impl Part {
+impl CellKind {
     /// Whether the cell is an unknown.
     #[inline(always)]
     pub fn is_own(self) -> bool {
-        matches!(self, Part::Liquid | Part::Gas)
+        matches!(self, CellKind::Liquid | CellKind::Gas)
     }
 }
 
@@ -70,87 +68,93 @@ impl Filled {
             let is_liquid = all(label.block(slot), |label| label == Label::Liquid);
             let is_gas = gas.is_some_and(|gas| all(gas.block(slot), |gas| gas));
             filled[0] = match (is_liquid, is_gas) {
-                (true, _) => Part::Liquid as u8,
-                (_, true) => Part::Gas as u8,
+                (true, _) => CellKind::Liquid as u8,
+                (_, true) => CellKind::Gas as u8,
                 _ => EMPTY,
             };
         });
     }
 
-    /// Whether a block is.
+    /// Whether a block is filled with one fluid.
     pub fn has(&self, slot: usize) -> bool {
         self.0.block(slot)[0] != EMPTY
     }
 
     /// The fluid around a block and in it, if it is all one and no wall is near.
     #[inline]
-    fn around<const D: usize>(&self, problem: &Problem<'_, D>, slot: usize) -> Option<Part> {
+    fn around<const D: usize>(&self, problem: &Problem<'_, D>, slot: usize) -> Option<CellKind> {
         let this = self.0.block(slot)[0];
         let is_this = |&other: &u32| self.0.block(other as usize)[0] == this;
         let is_clear = problem.boundary.nearness(slot) == Nearness::Clear;
         (this != EMPTY && is_clear && problem.blocks.around(slot).iter().all(is_this))
-            .then_some(if this == Part::Gas as u8 { Part::Gas } else { Part::Liquid })
+            .then_some(if this == CellKind::Gas as u8 { CellKind::Gas } else { CellKind::Liquid })
     }
 }
 
 /// Says what the cells of a block and those around it are.
 #[inline]
-pub(super) fn cast<const D: usize>(
+pub(super) fn classify_cells<const D: usize>(
     problem: &Problem<'_, D>,
     label: &Field<Label>,
     gas: &Field<bool>,
     slot: usize,
-) -> [Part; MOST] {
+) -> [CellKind; MOST] {
+    let cells = const { halo_cells(HALO, D) };
     let mut labels = [Label::Solid; MOST];
     load_halo(problem.blocks, label, slot, HALO, &mut labels);
-    let mut parts = [Part::Wall; MOST];
-    for (part, label) in parts.iter_mut().zip(&labels) {
-        *part = match label {
-            Label::Air => Part::Air,
-            Label::Liquid => Part::Liquid,
-            Label::Solid => Part::Wall,
+    let mut kinds = [CellKind::Wall; MOST];
+    for (kind, label) in kinds[..cells].iter_mut().zip(&labels) {
+        *kind = match label {
+            Label::Air => CellKind::Air,
+            Label::Liquid => CellKind::Liquid,
+            Label::Solid => CellKind::Wall,
         };
     }
     if problem.roles.has_gas() {
         let mut own = [false; MOST];
         load_halo(problem.blocks, gas, slot, HALO, &mut own);
-        parts.iter_mut().zip(own).filter(|(_, own)| *own).for_each(|(part, _)| *part = Part::Gas);
+        kinds[..cells]
+            .iter_mut()
+            .zip(own)
+            .filter(|(_, own)| *own)
+            .for_each(|(kind, _)| *kind = CellKind::Gas);
     }
-    parts
+    kinds
 }
 
 /// Whether there is anything but liquid and walls among the cells of a block and those around it.
 #[inline]
-pub(super) fn has_surface<const D: usize>(parts: &[Part; MOST]) -> bool {
-    let cells = parts[..halo_cells(HALO, D)].iter();
-    cells.fold(false, |any, part| any | matches!(part, Part::Air | Part::Gas))
+pub(super) fn has_surface<const D: usize>(kinds: &[CellKind; MOST]) -> bool {
+    let cells = kinds[..halo_cells(HALO, D)].iter();
+    cells.fold(false, |any, kind| any | matches!(kind, CellKind::Air | CellKind::Gas))
 }
 
 /// What a block and the cells around it are: one fluid alone, with no wall near, or each cell something of its own.
-// On the stack of the work on one block, where the parts are anyway.
+// On the stack of the work on one block, where the kinds are anyway.
 #[allow(clippy::large_enum_variant)]
-pub(super) enum Midst {
-    One(Part),
-    Mixed([Part; MOST]),
+pub(super) enum BlockContent {
+    Uniform(CellKind),
+    Mixed([CellKind; MOST]),
 }
 
-/// Tells which. Blocks whose neighbours are filled with the same fluid are known without looking at cells.
+/// Whether a block and the cells around it are one fluid alone. Blocks whose neighbours are filled with the same fluid
+/// are known without looking at cells.
 #[inline]
-pub(super) fn midst<const D: usize>(
+pub(super) fn classify_block<const D: usize>(
     problem: &Problem<'_, D>,
     filled: &Filled,
     label: &Field<Label>,
     gas: &Field<bool>,
     slot: usize,
-) -> Midst {
-    if let Some(part) = filled.around(problem, slot) {
-        return Midst::One(part);
+) -> BlockContent {
+    if let Some(kind) = filled.around(problem, slot) {
+        return BlockContent::Uniform(kind);
     }
-    let parts = cast(problem, label, gas, slot);
-    let is_one = || parts[..halo_cells(HALO, D)].iter().all(|&part| part == parts[0]);
-    match problem.boundary.nearness(slot) == Nearness::Clear && parts[0].is_own() && is_one() {
-        true => Midst::One(parts[0]),
-        false => Midst::Mixed(parts),
+    let kinds = classify_cells(problem, label, gas, slot);
+    let is_one = || kinds[..halo_cells(HALO, D)].iter().all(|&kind| kind == kinds[0]);
+    match problem.boundary.nearness(slot) == Nearness::Clear && kinds[0].is_own() && is_one() {
+        true => BlockContent::Uniform(kinds[0]),
+        false => BlockContent::Mixed(kinds),
     }
 }
 
@@ -163,7 +167,7 @@ pub(super) struct Masses {
 }
 
 impl Masses {
-    /// As the regions' roles want them.
+    /// As the components' roles want them.
     pub fn new(roles: &Roles<'_>) -> Self {
         const LEAST: f32 = 0.01;
         Masses { air: roles.air_mass as f32, least: if roles.has_gas() { 0.0 } else { LEAST } }
@@ -171,8 +175,8 @@ impl Masses {
 
     /// The mass of a whole face between two cells, given with their signed distances; none where no pressure acts.
     #[inline(always)]
-    pub fn between(&self, a: (Part, f32), b: (Part, f32)) -> Option<f32> {
-        use Part::{Air, Liquid, Wall};
+    pub fn between(&self, a: (CellKind, f32), b: (CellKind, f32)) -> Option<f32> {
+        use CellKind::{Air, Liquid, Wall};
         match (a.0, b.0) {
             (Liquid, Liquid) => Some(1.0),
             (Wall, _) | (_, Wall) | (Air, Air) => None,
@@ -193,28 +197,28 @@ impl Masses {
     #[inline(always)]
     fn theta(&self, liquid: f32, air: f32) -> f32 {
         let (liquid, air) = (liquid.min(0.0), air.max(0.0));
-        // Two distances of zero make no number, and `max` then takes the other. Not `clamp`: that may panic, and rows of
-        // cells are to be worked on together.
+        // Two distances of zero make no number, and `max` then takes the other. Not `clamp`: that may panic, and rows
+        // of cells are to be worked on together.
         (liquid / (liquid - air)).max(self.least).min(1.0)
     }
 
     /// Mass of a whole face in the midst of one phase.
-    pub fn within(&self, part: Part) -> f32 {
-        if part == Part::Gas { self.air } else { 1.0 }
+    pub fn within(&self, kind: CellKind) -> f32 {
+        if kind == CellKind::Gas { self.air } else { 1.0 }
     }
 
     /// Liquid share of a surface face's mass.
     #[inline(always)]
-    fn liquid_share(&self, a: (Part, f32), b: (Part, f32)) -> f32 {
-        let theta = if a.0 == Part::Liquid { self.theta(a.1, b.1) } else { self.theta(b.1, a.1) };
+    fn liquid_share(&self, a: (CellKind, f32), b: (CellKind, f32)) -> f32 {
+        let theta = if a.0 == CellKind::Liquid { self.theta(a.1, b.1) } else { self.theta(b.1, a.1) };
         // Where the surface touches a cell's centre, weightless air leaves nothing to divide by.
         let mass = theta + (1.0 - theta) * self.air;
         if mass > 0.0 { theta / mass } else { 1.0 }
     }
 }
 
-/// Finds the blocks with unknowns, and the air cells with a pressure of their own, once cells are labelled. Air beyond an open
-/// side of the domain has none: outside, pressure is zero.
+/// Finds the blocks with unknowns, and the air cells with a pressure of their own, once cells are labelled. Air beyond
+/// an open side of the domain has none: outside, pressure is zero.
 pub fn find_unknowns<const D: usize>(blocks: &Blocks<D>, roles: &Roles<'_>, projection: &mut Projection<D>) {
     projection.live_flag.clear();
     projection.live_flag.resize(blocks.slot_count(), false);
@@ -227,14 +231,16 @@ pub fn find_unknowns<const D: usize>(blocks: &Blocks<D>, roles: &Roles<'_>, proj
     gas.resize(blocks.slot_count());
     let grid = blocks.grid();
     for_each_block(blocks.slots(), gas.parts(), |slot, gas| {
-        let (first, label, region) = (blocks.first_cell(slot), label.block(slot), roles.region.block(slot));
-        if all(region, |other| other == region[0]) {
+        let (first, label, component) =
+            (blocks.first_cell(slot), label.block(slot), roles.component.block(slot));
+        if all(component, |other| other == component[0]) {
             // As in most blocks.
-            let is_own = roles.is_own(region[0]);
+            let is_own = roles.is_own(component[0]);
             gas.iter_mut().zip(label).for_each(|(gas, label)| *gas = is_own & (*label == Label::Air));
         } else {
-            let cells = label.iter().zip(region);
-            let is_gas = |(label, region): (&Label, &u32)| *label == Label::Air && roles.is_own(*region);
+            let cells = label.iter().zip(component);
+            let is_gas =
+                |(label, component): (&Label, &u32)| *label == Label::Air && roles.is_own(*component);
             gas.iter_mut().zip(cells).for_each(|(gas, cell)| *gas = is_gas(cell));
         }
         if !grid.contains(first.map(|c| c + SIDE as i32 - 1)) {
@@ -244,18 +250,14 @@ pub fn find_unknowns<const D: usize>(blocks: &Blocks<D>, roles: &Roles<'_>, proj
             }
         }
     });
-    let slots = blocks.slots().as_slice();
-    let have_gas: Vec<bool> =
-        slots.par_iter().with_min_len(64).map(|&slot| has_any(gas.block(slot as usize))).collect();
-    for (&slot, has_gas) in slots.iter().zip(have_gas) {
-        live_flag[slot as usize] |= has_gas;
-    }
+    let flags = Parts::new(live_flag, 1);
+    for_each_block(blocks.slots(), flags, |slot, live| live[0] |= has_any(gas.block(slot)));
     live.refill(blocks.slots(), |slot| live_flag[slot]);
 }
 
-/// Faces of one block in halo order: parts and distances on both sides.
+/// Faces of one block in halo order: kinds and distances on both sides.
 struct Sides {
-    parts: [Part; MOST],
+    kinds: [CellKind; MOST],
     distance: [f32; MOST],
 }
 
@@ -263,13 +265,13 @@ impl Sides {
     fn load<const D: usize>(problem: &Problem<'_, D>, projection: &Projection<D>, slot: usize) -> Self {
         let mut distance = [0f32; MOST];
         load_halo(problem.blocks, problem.surface, slot, HALO, &mut distance);
-        Sides { parts: cast(problem, &projection.label, &projection.gas, slot), distance }
+        Sides { kinds: classify_cells(problem, &projection.label, &projection.gas, slot), distance }
     }
 
     #[inline(always)]
-    fn of<const D: usize>(&self, local: usize, axis: usize) -> [(Part, f32); 2] {
+    fn of<const D: usize>(&self, local: usize, axis: usize) -> [(CellKind, f32); 2] {
         let at = HALO.index(unflatten::<D>(local, SIDE).map(|c| c as i32));
-        [at - HALO.stride(axis), at].map(|at| (self.parts[at], self.distance[at]))
+        [at - HALO.stride(axis), at].map(|at| (self.kinds[at], self.distance[at]))
     }
 }
 
@@ -291,10 +293,10 @@ pub fn mix_velocities<const D: usize>(
         for (axis, (velocity, gas)) in velocity.into_iter().zip(gas).enumerate() {
             for (local, (face, &gas)) in velocity.iter_mut().zip(gas.block(slot)).enumerate() {
                 let [low, high] = sides.of::<D>(local, axis);
-                if gas.is_nan() || (low.0 != Part::Gas && high.0 != Part::Gas) {
+                if gas.is_nan() || (low.0 != CellKind::Gas && high.0 != CellKind::Gas) {
                     continue;
                 }
-                *face = match low.0 == Part::Liquid || high.0 == Part::Liquid {
+                *face = match low.0 == CellKind::Liquid || high.0 == CellKind::Liquid {
                     true => gas + masses.liquid_share(low, high) * (*face - gas),
                     false => gas,
                 };
@@ -309,11 +311,11 @@ pub fn separate_velocities<const D: usize>(
     problem: &Problem<'_, D>,
     projection: &Projection<D>,
     velocity: &[Field<f32>; D],
-    valid: &mut [crate::liquid::FaceMask; D],
+    valid: &mut [crate::grid::FaceMask; D],
     gas: &mut [Field<f32>; D],
 ) {
-    let parts = (gas.each_mut().map(Field::parts), crate::liquid::mask_parts(valid));
-    for_each_block(problem.blocks.slots(), parts, |slot, (gas, valid)| {
+    let blockwise = (gas.each_mut().map(Field::parts), crate::grid::mask_parts(valid));
+    for_each_block(problem.blocks.slots(), blockwise, |slot, (gas, valid)| {
         if !near_gas(problem.blocks, &projection.gas, slot) {
             gas.into_iter().for_each(|gas| gas.fill(f32::NAN));
             return;
@@ -324,8 +326,8 @@ pub fn separate_velocities<const D: usize>(
                 let [(low, _), (high, _)] = sides.of::<D>(local, axis);
                 let (row, bit) = (local / SIDE, 1 << (local % SIDE));
                 let known = valid[row] & bit != 0;
-                *gas = if known && (low == Part::Gas || high == Part::Gas) { face } else { f32::NAN };
-                if low != Part::Liquid && high != Part::Liquid {
+                *gas = if known && (low == CellKind::Gas || high == CellKind::Gas) { face } else { f32::NAN };
+                if low != CellKind::Liquid && high != CellKind::Liquid {
                     valid[row] &= !bit;
                 }
             }

@@ -1,10 +1,10 @@
 //! What a projection is about.
 
 use crate::geometry::{Boundary, Nearness, Walls};
-use crate::grid::{Blocks, Field};
+use crate::grid::{Blocks, Face, Field};
 use crate::math::Real;
 
-use super::phases::Part;
+use super::phases::CellKind;
 use super::walls::face_velocity;
 
 /// What a projection is about.
@@ -20,22 +20,22 @@ pub struct Problem<'a, const D: usize> {
     /// Velocity that gravity adds in this step, m/s. Added here in double precision, so that a liquid at rest stays
     /// at rest to the solver's tolerance and not only to that of the stored velocities.
     pub impulse: [Real; D],
-    /// What each connected region of air or liquid is to the projection.
+    /// What each connected component of air or liquid is to the projection.
     pub roles: Roles<'a>,
     /// Simulated seconds.
     pub time: Real,
 }
 
-/// What the projection wants to know of the connected regions.
+/// What the projection wants to know of the connected components.
 #[derive(Clone, Copy)]
 pub struct Roles<'a> {
-    /// The region of every cell that is not solid.
-    pub region: &'a Field<u32>,
-    /// Per region: the unknown that all cells of an air region share (CBAR eq. 9), [`OWN`] or [`FREE`].
+    /// The component of every cell that is not solid.
+    pub component: &'a Field<u32>,
+    /// Per component: the unknown that all cells of an air component share (CBAR eq. 9), [`OWN`] or [`FREE`].
     pub node: &'a [u32],
     /// Density of air over that of the liquid, where air has cells of its own; zero where all air is weightless.
     pub air_mass: Real,
-    /// Per region, net outflow asked for, m/s: by an air region as a whole (in each cell if those are its own), by a
+    /// Per component, net outflow asked for, m/s: by an air component as a whole (in each cell if those are its own), by a
     /// liquid in each of its cells that lies at least one cell below the surface. These are volume corrections.
     pub outflow: &'a [Real],
     /// Per shared unknown: how many cells it stands for.
@@ -50,17 +50,17 @@ pub const FREE: u32 = u32::MAX;
 pub const OWN: u32 = u32::MAX - 1;
 
 impl Roles<'_> {
-    /// The unknown that an air cell's region shares, if it shares one.
+    /// The unknown that an air cell's component shares, if it shares one.
     #[inline(always)]
-    pub(super) fn node_of(&self, region: u32) -> Option<usize> {
-        let node = self.node.get(region as usize).copied().unwrap_or(FREE);
+    pub(super) fn node_of(&self, component: u32) -> Option<usize> {
+        let node = self.node.get(component as usize).copied().unwrap_or(FREE);
         (node < OWN).then_some(node as usize)
     }
 
-    /// Whether the cells of an air region have their own unknowns.
+    /// Whether the cells of an air component have their own unknowns.
     #[inline(always)]
-    pub(super) fn is_own(&self, region: u32) -> bool {
-        self.node.get(region as usize) == Some(&OWN)
+    pub(super) fn is_own(&self, component: u32) -> bool {
+        self.node.get(component as usize) == Some(&OWN)
     }
 
     /// Whether any air has mass.
@@ -76,30 +76,30 @@ impl Roles<'_> {
 }
 
 impl<const D: usize> Problem<'_, D> {
-    /// Velocity of the walls at the centre of a low face of a cell, along the face's axis.
-    pub(super) fn wall_velocity(&self, slot: usize, cell: [usize; D], axis: usize) -> Real {
+    /// Velocity of the walls at the centre of a face, along the face's axis.
+    pub(super) fn wall_velocity(&self, slot: usize, face: Face<D>) -> Real {
         if self.boundary.nearness(slot) != Nearness::Moving {
             return 0.0;
         }
-        face_velocity(self.blocks, self.walls, slot, cell, axis, self.time)
+        face_velocity(self.blocks, self.walls, slot, face, self.time)
     }
 
     /// Net outflow that a cell should have, m/s.
-    pub(super) fn wanted_outflow(&self, part: Part, slot: usize, local: usize) -> Real {
-        match self.is_corrected(part, self.surface.block(slot)[local]) {
-            true => self.outflow_of(self.roles.region.block(slot)[local]),
+    pub(super) fn wanted_outflow(&self, kind: CellKind, slot: usize, local: usize) -> Real {
+        match self.is_corrected(kind, self.surface.block(slot)[local]) {
+            true => self.outflow_of(self.roles.component.block(slot)[local]),
             false => 0.0,
         }
     }
 
-    /// Whether a cell takes part in the correction of its region's volume.
+    /// Whether a cell takes part in the correction of its component's volume.
     #[inline(always)]
-    pub(super) fn is_corrected(&self, part: Part, distance: f32) -> bool {
-        (part == Part::Gas) | (part == Part::Liquid) & (distance <= -self.blocks.grid().dx as f32)
+    pub(super) fn is_corrected(&self, kind: CellKind, distance: f32) -> bool {
+        (kind == CellKind::Gas) | (kind == CellKind::Liquid) & (distance <= -self.blocks.grid().dx as f32)
     }
 
-    /// Net outflow that such cells of a region should have, m/s.
-    pub(super) fn outflow_of(&self, region: u32) -> Real {
-        self.roles.outflow.get(region as usize).copied().unwrap_or(0.0)
+    /// Net outflow that such cells of a component should have, m/s.
+    pub(super) fn outflow_of(&self, component: u32) -> Real {
+        self.roles.outflow.get(component as usize).copied().unwrap_or(0.0)
     }
 }

@@ -3,23 +3,59 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use rayon::prelude::*;
-
+use crate::archive::{ArchiveError, Reader, Writer};
 use crate::geometry::{Label, Settled};
 use crate::grid::masks::Bits;
-use crate::grid::{CHUNKS, Field, Slots, block_cells};
-use crate::linear::{Bodies, Materials, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System};
-use crate::liquid::FaceMask;
-use crate::math::Real;
-use crate::regions::Tiling;
+use crate::grid::{Blocks, CHUNKS, FaceMask, Field, Slots, block_cells};
+use crate::linear::{
+    Bodies, Couplings, Materials, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System, Unknown,
+};
+use crate::math::{Real, compiled_here};
+use crate::tiles::Tiling;
 
 use super::Problem;
-use super::assemble::{Kept, assemble};
+use super::assemble::{BlockCoefficients, assemble};
+use super::bodies::{BodyProvider, add_bodies, write_back};
 use super::phases::Filled;
-use super::rows::Shore;
+use super::rows::BubbleRows;
 use super::update::update_velocity;
 
-/// The linear system of the last projection, its solution, and the memory to do the next one.
+/// Pressures between two projections.
+#[derive(Clone, Debug)]
+pub struct Pressure {
+    /// Scaled pressure `p·dt/(ρ·dx)`: the last solution, and the next solve's first guess.
+    pub q: Field<f64>,
+    /// The length of the step it belongs to, seconds; zero if it belongs to none.
+    pub(super) dt: Real,
+}
+
+impl Pressure {
+    /// None, on grids of that dimension.
+    pub fn new(dimension: usize) -> Self {
+        Pressure { q: Field::new(block_cells(dimension), 0.0), dt: 0.0 }
+    }
+
+    /// Writes the pressures.
+    pub fn save<const D: usize>(&self, blocks: &Blocks<D>, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
+        out.value("pressure.dt", &self.dt)?;
+        self.q.save("pressure.q", blocks, out)
+    }
+
+    /// Reads what [`Pressure::save`] wrote.
+    pub fn load<const D: usize>(blocks: &Blocks<D>, from: &mut Reader<'_>) -> Result<Self, ArchiveError> {
+        let mut pressure = Pressure { dt: from.value("pressure.dt")?, ..Pressure::new(D) };
+        pressure.q.load("pressure.q", blocks, from)?;
+        Ok(pressure)
+    }
+
+    /// Makes the next solve start from zero.
+    pub fn forget(&mut self) {
+        self.q.as_mut_slice().fill(0.0);
+        self.dt = 0.0;
+    }
+}
+
+/// The linear system of the last projection, and the memory to do the next one.
 #[derive(Clone)]
 pub struct Projection<const D: usize> {
     /// What each cell is made of.
@@ -38,13 +74,12 @@ pub struct Projection<const D: usize> {
     pub(super) ground: Field<f32>,
     pub(super) ground_area: Field<f32>,
     pub(super) rhs: Field<f64>,
-    /// What is kept in each block's links and grounds.
-    pub(super) kept: Field<Kept<D>>,
+    /// Coefficients that each block holds already.
+    pub(super) coefficients: Field<BlockCoefficients<D>>,
+    /// Room for sums over blocks.
+    partial: Vec<f64>,
     /// Unknowns of blocks in the midst of the liquid, or beside walls alone, if there are tiles in it.
     pub(super) known: Field<Option<Bits>>,
-    /// Scaled pressure `p·dt/(ρ·dx)`: the last solution, and the next solve's first guess.
-    pub q: Field<f64>,
-    last_dt: Real,
     /// Blocks full of unknowns.
     pub(super) filled: Filled,
     /// One node per bubble that keeps its volume, its right-hand side and its scaled pressure.
@@ -52,12 +87,15 @@ pub struct Projection<const D: usize> {
     pub(super) shared_rhs: Vec<f64>,
     pub(super) shared_q: Vec<f64>,
     pub(super) shared_links: Vec<SharedLink>,
-    pub(super) shores: Box<[Shore; CHUNKS]>,
+    pub(super) bubble_rows: Box<[BubbleRows; CHUNKS]>,
     /// Tiles of liquid that move as a whole, laid out for the next projection; none if all cells are on their own.
     pub tiling: Option<Box<Tiling<D>>>,
     /// Blocks that hold unknowns outside of tiles.
     pub(super) outside: Slots,
+    /// The bodies of other providers than tiles.
+    pub(super) couplings: Couplings,
     solver: Solver<D>,
+    assembled: bool,
 }
 
 /// What a projection took.
@@ -97,19 +135,20 @@ impl<const D: usize> Projection<D> {
             ground: Field::new(cells, 0.0),
             ground_area: Field::new(cells, 0.0),
             rhs: Field::new(cells, 0.0),
-            kept: Field::new(1, Kept::Own),
+            coefficients: Field::new(1, BlockCoefficients::Individual),
+            partial: Vec::new(),
             known: Field::new(1, None),
-            q: Field::new(cells, 0.0),
-            last_dt: 0.0,
             filled: Filled::default(),
             shared: SharedNodes::default(),
             shared_rhs: Vec::new(),
             shared_q: Vec::new(),
             shared_links: Vec::new(),
-            shores: Box::new(std::array::from_fn(|_| Shore::default())),
+            bubble_rows: Box::new(std::array::from_fn(|_| BubbleRows::default())),
             tiling: None,
             outside: Slots::default(),
+            couplings: Couplings::default(),
             solver: Solver::new(),
+            assembled: false,
         }
     }
 
@@ -123,7 +162,13 @@ impl<const D: usize> Projection<D> {
             ground_area: &self.ground_area,
             shared: &self.shared,
             materials: materials(&self.gas, self.air_mass),
+            couplings: self.couplings(),
         }
+    }
+
+    /// Whether there is such a system: not before the first projection, and not right after a state was read.
+    pub fn is_assembled(&self) -> bool {
+        self.assembled && !self.live.is_empty()
     }
 
     /// What moved as a whole in that system.
@@ -131,14 +176,14 @@ impl<const D: usize> Projection<D> {
         self.tiling.as_ref().map(|tiling| tiling.bodies(WHOLE, &self.known, !self.mixed))
     }
 
+    /// What else moved along, if anything did.
+    fn couplings(&self) -> Option<&Couplings> {
+        Some(&self.couplings).filter(|couplings| !couplings.is_empty())
+    }
+
     /// Whether the last projection found a pressure for a cell.
     pub fn has_pressure(&self, slot: usize, local: usize) -> bool {
         self.label.block(slot)[local] == Label::Liquid || self.mixed && self.gas.block(slot)[local]
-    }
-
-    /// Makes the next solve start from zero.
-    pub fn forget_pressure(&mut self) {
-        self.q.as_mut_slice().fill(0.0);
     }
 
     /// Solves the last system again, from zero, `repeats` times after a first time that only warms up. Returns the
@@ -151,7 +196,8 @@ impl<const D: usize> Projection<D> {
     ) -> (SolveInfo, Field<f64>, Vec<f64>) {
         let mut solver = Solver::new();
         let params = SolverParams { warm_start: false, ..*params };
-        let (mut rhs, mut q) = (self.rhs.clone(), self.q.clone());
+        let (mut rhs, mut q) = (self.rhs.clone(), Field::new(block_cells(D), 0.0));
+        q.resize(blocks.slot_count());
         let (mut shared_rhs, mut shared_q) = (self.shared_rhs.clone(), self.shared_q.clone());
         let mut accounts: Vec<SolveInfo> = (0..=repeats)
             .map(|_| {
@@ -192,7 +238,6 @@ impl<const D: usize> Projection<D> {
             + self.ground.bytes()
             + self.ground_area.bytes()
             + self.rhs.bytes()
-            + self.q.bytes()
             + self.gas.bytes()
             + self.solver.bytes()
     }
@@ -204,53 +249,68 @@ impl<const D: usize> Default for Projection<D> {
     }
 }
 
-/// Makes the velocity of the labelled liquid, and of air with mass, divergence-free. `valid` afterwards marks the faces it decided.
-/// Comes after [`find_unknowns`](super::find_unknowns).
-pub fn project<const D: usize>(
+compiled_here! {
+    /// Makes the velocity of the labelled liquid, and of air with mass, divergence-free. `valid` afterwards marks the
+    /// faces it decided. Comes after [`find_unknowns`](super::find_unknowns). `bodies` move along, as the tiles of the
+    /// projection do.
+    pub fn project<D>(
+        velocity: &mut [Field<f32>; D],
+        valid: &mut [FaceMask; D],
+        problem: &Problem<'_, D>,
+        params: &SolverParams,
+        pressure: &mut Pressure,
+        projection: &mut Projection<D>,
+        bodies: &mut [&mut dyn BodyProvider<D>],
+        dt: Real,
+        stop: Option<&AtomicBool>,
+    ) -> Solved = run_project;
+}
+
+#[allow(clippy::too_many_arguments)]
+fn run_project<const D: usize>(
     velocity: &mut [Field<f32>; D],
     valid: &mut [FaceMask; D],
     problem: &Problem<'_, D>,
     params: &SolverParams,
+    pressure: &mut Pressure,
     projection: &mut Projection<D>,
+    bodies: &mut [&mut dyn BodyProvider<D>],
     dt: Real,
     stop: Option<&AtomicBool>,
 ) -> Solved {
     let start = Instant::now();
-    let slots = problem.blocks.slot_count();
-    projection.q.resize(slots);
+    pressure.q.resize(problem.blocks.slot_count());
     let Projection { filled, label, gas, mixed, .. } = projection;
     filled.find(problem.blocks, label, mixed.then_some(gas));
     projection.air_mass = problem.roles.air_mass as f32;
-    rescale_guess(problem, projection, dt);
-    forget_stale_guesses(problem, projection);
+    rescale_guess(problem, pressure, dt);
+    forget_stale_guesses(problem, projection, &mut pressure.q);
     let mut tiling = projection.tiling.take();
-    if let Some(tiling) = &mut tiling {
-        tiling.fit(problem.blocks, velocity);
+    let mut providers: Vec<&mut dyn BodyProvider<D>> = Vec::with_capacity(tiling.iter().len() + bodies.len());
+    if let Some(tiling) = tiling.as_deref_mut() {
+        providers.push(tiling);
     }
-    assemble(problem, velocity, tiling.as_deref(), projection);
+    for provider in bodies {
+        providers.push(&mut **provider);
+    }
+    providers.iter_mut().for_each(|provider| provider.prepare(problem, velocity));
+    assemble(problem, velocity, tiling_of(&providers), projection);
+    let firsts = add_bodies(problem, &mut providers, projection);
+    projection.assembled = true;
     let assembled = Instant::now();
-    let info = solve(problem, tiling.as_deref(), params, projection, stop);
-    settle_bubbles(projection);
+    let info = solve(problem, tiling_of(&providers), params, projection, &mut pressure.q, stop);
+    settle_bubbles(projection, &pressure.q);
     let solved = Instant::now();
-    update_velocity(problem, projection, tiling.as_deref(), velocity, valid);
-    if let Some(tiling) = &mut tiling {
-        tiling.respond(&projection.q, problem.impulse);
-        tiling.write(problem.blocks, velocity);
-        tiling.extend_pressures(problem.blocks, &mut projection.q);
-    }
+    update_velocity(problem, projection, &pressure.q, tiling_of(&providers), velocity, valid);
+    write_back(problem, &mut providers, &firsts, projection, velocity, valid, &mut pressure.q);
     projection.tiling = tiling;
-    let cells: usize = projection
-        .live
-        .as_slice()
-        .par_iter()
-        .with_min_len(64)
-        .map(|&slot| {
-            let liquid =
-                projection.label.block(slot as usize).iter().filter(|&&l| l == Label::Liquid).count();
-            let gas = if projection.mixed { projection.gas.block(slot as usize) } else { &[] };
-            liquid + gas.iter().filter(|&&gas| gas).count()
-        })
-        .sum();
+    let mut partial = std::mem::take(&mut projection.partial);
+    let cells = crate::grid::sum_over_blocks(&projection.live, &mut partial, |slot| {
+        let liquid = projection.label.block(slot).iter().filter(|&&l| l == Label::Liquid).count();
+        let gas = if projection.mixed { projection.gas.block(slot) } else { &[] };
+        (liquid + gas.iter().filter(|&&gas| gas).count()) as f64
+    }) as usize;
+    projection.partial = partial;
     let (tiles, tile_cells) =
         projection.tiling.as_ref().map_or((0, 0), |tiling| (tiling.tiles.len(), tiling.cells()));
     Solved {
@@ -267,6 +327,11 @@ pub fn project<const D: usize>(
     }
 }
 
+/// The tiles among some providers.
+fn tiling_of<'a, const D: usize>(providers: &'a [&mut dyn BodyProvider<D>]) -> Option<&'a Tiling<D>> {
+    providers.iter().find_map(|provider| provider.tiling())
+}
+
 /// The link between two cells of liquid.
 const WHOLE: f32 = 1.0;
 
@@ -276,19 +341,28 @@ fn solve<const D: usize>(
     tiling: Option<&Tiling<D>>,
     params: &SolverParams,
     projection: &mut Projection<D>,
+    q: &mut Field<f64>,
     stop: Option<&AtomicBool>,
 ) -> SolveInfo {
-    let Projection { outside, link, ground, ground_area, shared, rhs, q, shared_rhs, shared_q, .. } =
-        projection;
+    let Projection { outside, link, ground, ground_area, shared, rhs, shared_rhs, shared_q, .. } = projection;
     let materials = materials(&projection.gas, projection.air_mass);
-    let system =
-        System { blocks: problem.blocks, live: outside, link, ground, ground_area, shared, materials };
+    let couplings = Some(&projection.couplings).filter(|couplings| !couplings.is_empty());
+    let system = System {
+        blocks: problem.blocks,
+        live: outside,
+        link,
+        ground,
+        ground_area,
+        shared,
+        materials,
+        couplings,
+    };
     let bodies = tiling.map(|tiling| tiling.bodies(WHOLE, &projection.known, !projection.mixed));
     projection.solver.solve(&system, bodies.as_ref(), rhs, q, shared_rhs, shared_q, params, stop)
 }
 
-/// What the solver is told of the two fluids, if their densities differ so much that it must keep them apart. Where they
-/// hardly do, joint aggregates are better and cheaper.
+/// What the solver is told of the two fluids, if their densities differ so much that it must keep them apart. Where
+/// they hardly do, joint aggregates are better and cheaper.
 fn materials(gas: &Field<bool>, air_mass: f32) -> Option<Materials<'_>> {
     const ALIKE: std::ops::RangeInclusive<f32> = 0.1..=10.0;
     (air_mass > 0.0 && !ALIKE.contains(&air_mass))
@@ -296,10 +370,14 @@ fn materials(gas: &Field<bool>, air_mass: f32) -> Option<Materials<'_>> {
 }
 
 /// Solves the bubbles' own rows exactly for the liquid's pressures as they are. No two bubbles share a link, so this is
-/// one division each, and every bubble's net flux is right to rounding whatever the tolerance.
-fn settle_bubbles<const D: usize>(projection: &mut Projection<D>) {
-    let Projection { shared, shared_rhs, shared_q, q, .. } = projection;
+/// one division each, and every bubble's net flux is right to rounding whatever the tolerance. Bubbles that touch a body
+/// are right to the tolerance.
+fn settle_bubbles<const D: usize>(projection: &mut Projection<D>, q: &Field<f64>) {
+    let Projection { shared, shared_rhs, shared_q, couplings, .. } = projection;
     for (node, (rhs, value)) in shared_rhs.iter().zip(shared_q).enumerate() {
+        if couplings.touch(Unknown::Shared(node as u32)) {
+            continue;
+        }
         let (mut sum, mut diagonal) = (*rhs, 0.0);
         for (cell, link, _) in shared.links(node) {
             sum += link as f64 * q[cell];
@@ -312,11 +390,15 @@ fn settle_bubbles<const D: usize>(projection: &mut Projection<D>) {
 }
 
 /// Weightless air has no pressure: a guess left in a cell that is no longer liquid would be read as one.
-fn forget_stale_guesses<const D: usize>(problem: &Problem<'_, D>, projection: &mut Projection<D>) {
+fn forget_stale_guesses<const D: usize>(
+    problem: &Problem<'_, D>,
+    projection: &Projection<D>,
+    q: &mut Field<f64>,
+) {
     for &slot in problem.blocks.fresh() {
-        projection.q.block_mut(slot as usize).fill(0.0);
+        q.block_mut(slot as usize).fill(0.0);
     }
-    let Projection { label, gas, mixed, filled, q, .. } = projection;
+    let Projection { label, gas, mixed, filled, .. } = projection;
     crate::grid::for_each_block(problem.blocks.slots(), q.parts(), |slot, q| {
         if filled.has(slot) {
             return;
@@ -330,11 +412,11 @@ fn forget_stale_guesses<const D: usize>(problem: &Problem<'_, D>, projection: &m
 }
 
 /// The unknown carries the step's length: a guess from a step of another length is scaled to this one.
-fn rescale_guess<const D: usize>(problem: &Problem<'_, D>, projection: &mut Projection<D>, dt: Real) {
-    let factor = if projection.last_dt > 0.0 { dt / projection.last_dt } else { 1.0 };
-    projection.last_dt = dt;
+fn rescale_guess<const D: usize>(problem: &Problem<'_, D>, pressure: &mut Pressure, dt: Real) {
+    let factor = if pressure.dt > 0.0 { dt / pressure.dt } else { 1.0 };
+    pressure.dt = dt;
     if factor != 1.0 {
-        crate::grid::for_each_block(problem.blocks.slots(), projection.q.parts(), |_, q| {
+        crate::grid::for_each_block(problem.blocks.slots(), pressure.q.parts(), |_, q| {
             q.iter_mut().for_each(|q| *q *= factor);
         });
     }

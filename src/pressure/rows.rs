@@ -1,18 +1,18 @@
 //! The rows of one block's cells in the matrix and in the right-hand side.
 
-use multiversion::multiversion;
+use macro_rules_attribute::apply;
 
 use crate::geometry::Nearness;
-use crate::grid::{Blocks, Field, SIDE, across, block_cells, halo_cells, load_halo, masks};
+use crate::grid::{Blocks, Face, Field, SIDE, across, block_cells, halo_cells, load_halo, masks};
 use crate::linear::SharedLink;
-use crate::math::{Real, Side, power, unflatten};
+use crate::math::{Real, Side, power, simd, unflatten};
 
 use super::Problem;
-use super::phases::{HALO, MOST, Masses, Part, has_surface, place_of_row};
+use super::phases::{CellKind, HALO, MOST, Masses, has_surface, place_of_row};
 
 /// What one chunk of blocks contributes to the bubbles' rows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shore {
+pub(super) struct BubbleRows {
     pub links: Vec<SharedLink>,
     /// Per bubble: flow into it, m/s times whole faces.
     pub inflow: Vec<Real>,
@@ -24,12 +24,12 @@ pub(super) struct Rows<'r, 'f, const D: usize> {
     pub ground: &'r mut [f32],
     pub area: &'r mut [f32],
     pub rhs: &'r mut [f64],
-    pub shore: &'r mut Shore,
+    pub bubbles: &'r mut BubbleRows,
     /// Cells that may be unknowns: not those inside tiles. Others need no more than what their neighbours read.
     pub wanted: masks::Bits,
     /// Whether to find out if all links are whole.
     pub asks_for_whole: bool,
-    /// Whether any region is asked for an outflow.
+    /// Whether any component is asked for an outflow.
     pub corrects: bool,
 }
 
@@ -46,33 +46,34 @@ impl<const D: usize> Rows<'_, '_, D> {
 pub(super) fn assemble_block<const D: usize>(
     problem: &Problem<'_, D>,
     velocity: &[Field<f32>; D],
-    parts: &[Part; MOST],
+    kinds: &[CellKind; MOST],
     slot: usize,
     rows: &mut Rows<'_, '_, D>,
 ) -> bool {
     const OPEN: &[f32] = &[1.0; SIDE * SIDE * SIDE];
     let (blocks, boundary) = (problem.blocks, problem.boundary);
-    let has_surface = has_surface::<D>(parts);
-    let (mut distance, mut region) = ([0f32; MOST], [0u32; MOST]);
+    let has_surface = has_surface::<D>(kinds);
+    let (mut distance, mut component) = ([0f32; MOST], [0u32; MOST]);
     let mut has_bubbles = false;
     if has_surface {
         load_halo(blocks, problem.surface, slot, HALO, &mut distance);
         if !problem.roles.all_free() {
-            load_halo(blocks, problem.roles.region, slot, HALO, &mut region);
-            let mut cells = parts[..halo_cells(HALO, D)].iter().zip(&region);
-            has_bubbles =
-                cells.any(|(part, &region)| *part == Part::Air && problem.roles.node_of(region).is_some());
+            load_halo(blocks, problem.roles.component, slot, HALO, &mut component);
+            let mut cells = kinds[..halo_cells(HALO, D)].iter().zip(&component);
+            has_bubbles = cells.any(|(kind, &component)| {
+                *kind == CellKind::Air && problem.roles.node_of(component).is_some()
+            });
         }
     }
-    let near = Near {
-        parts,
+    let near = Neighbourhood {
+        kinds,
         faces: std::array::from_fn(|axis| Faces::of(blocks, &velocity[axis], slot, axis)),
         open: std::array::from_fn(|axis| match boundary.nearness(slot) {
             Nearness::Clear => Faces { here: OPEN, beyond: OPEN },
             _ => Faces::of(blocks, &boundary.open[axis], slot, axis),
         }),
         distance,
-        region,
+        component,
         masses: Masses::new(&problem.roles),
         impulse: problem.impulse,
         has_surface,
@@ -83,7 +84,7 @@ pub(super) fn assemble_block<const D: usize>(
     let plain = assemble_plain(&near, rows);
     for (row, plain) in plain.into_iter().enumerate().take(block_cells(D) / SIDE) {
         let (at, wanted) = (place_of_row::<D>(row), masks::row(&rows.wanted, row));
-        for x in masks::each_in(u64::from(wanted & !plain)).filter(|x| parts[at + x].is_own()) {
+        for x in masks::each_in(u64::from(wanted & !plain)).filter(|x| kinds[at + x].is_own()) {
             near.assemble_cell(problem, slot, at + x, row * SIDE + x, rows);
         }
         if cfg!(debug_assertions) {
@@ -98,7 +99,7 @@ pub(super) fn assemble_block<const D: usize>(
             }
         }
     }
-    expand(problem, slot, |row| row_from(parts, place_of_row::<D>(row)), rows);
+    add_wanted_outflow(problem, slot, |row| row_from(kinds, place_of_row::<D>(row)), rows);
     rows.asks_for_whole && !near.has_surface && !near.is_moving && is_whole(&near, &rows.wanted)
 }
 
@@ -115,27 +116,27 @@ impl<'a> Faces<'a> {
         Faces { here: field.block(slot), beyond: field.block(above) }
     }
 
-    /// Those on the low sides of a row of cells, and on the high sides.
+    /// Values on the low sides of a row of cells, and on the high sides.
     #[inline(always)]
     pub fn around_row(&self, axis: usize, row: usize) -> [[f32; SIDE]; 2] {
         [row_at(self.here, row), row_above(self.here, self.beyond, axis, row)]
     }
 
-    /// Those on both sides of a cell.
+    /// Values on both sides of a cell.
     #[inline(always)]
     fn around_cell(&self, axis: usize, local: usize) -> [f32; 2] {
-        let (high, is_beyond) = across(local, axis, true);
+        let (high, is_beyond) = across(local, axis, Side::High);
         [self.here[local], if is_beyond { self.beyond[high] } else { self.here[high] }]
     }
 }
 
 /// A block with a surface or a wall, and what is around it.
-struct Near<'a, const D: usize> {
-    parts: &'a [Part; MOST],
+struct Neighbourhood<'a, const D: usize> {
+    kinds: &'a [CellKind; MOST],
     faces: [Faces<'a>; D],
     open: [Faces<'a>; D],
     distance: [f32; MOST],
-    region: [u32; MOST],
+    component: [u32; MOST],
     masses: Masses,
     impulse: [Real; D],
     has_surface: bool,
@@ -145,10 +146,13 @@ struct Near<'a, const D: usize> {
     is_moving: bool,
 }
 
-/// Rows of the cells that are [plain](Near::plain_in), eight cells at a time; those of all others become zero. Returns
+/// Rows of the cells that are [plain](Neighbourhood::plain_in), eight cells at a time; those of all others become zero. Returns
 /// which cells are plain.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-fn assemble_plain<const D: usize>(near: &Near<'_, D>, rows: &mut Rows<'_, '_, D>) -> [u8; SIDE * SIDE] {
+#[apply(simd)]
+fn assemble_plain<const D: usize>(
+    near: &Neighbourhood<'_, D>,
+    rows: &mut Rows<'_, '_, D>,
+) -> [u8; SIDE * SIDE] {
     let mut plain = [[0f32; SIDE]; SIDE * SIDE];
     let mut done = [0; SIDE * SIDE];
     for (row, (plain, done)) in plain.iter_mut().zip(&mut done).enumerate().take(block_cells(D) / SIDE) {
@@ -183,15 +187,15 @@ fn assemble_plain<const D: usize>(near: &Near<'_, D>, rows: &mut Rows<'_, '_, D>
 }
 
 /// Whether all faces between wanted cells and others are open as a whole, where both are liquid.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-fn is_whole<const D: usize>(near: &Near<'_, D>, wanted: &masks::Bits) -> bool {
+#[apply(simd)]
+fn is_whole<const D: usize>(near: &Neighbourhood<'_, D>, wanted: &masks::Bits) -> bool {
     let mut closed = [0f32; SIDE];
     for row in (0..block_cells(D) / SIDE).filter(|&row| masks::row(wanted, row) != 0) {
         let at = place_of_row::<D>(row);
-        let here = near.marks(at, Part::Liquid);
+        let here = near.marks(at, CellKind::Liquid);
         for axis in 0..D {
             let (open, stride) = (near.open[axis].around_row(axis, row), HALO.stride(axis));
-            let [below, above] = [at - stride, at + stride].map(|at| near.marks(at, Part::Liquid));
+            let [below, above] = [at - stride, at + stride].map(|at| near.marks(at, CellKind::Liquid));
             for x in 0..SIDE {
                 closed[x] += here[x] * (below[x] * (1.0 - open[0][x]) + above[x] * (1.0 - open[1][x]));
             }
@@ -200,18 +204,18 @@ fn is_whole<const D: usize>(near: &Near<'_, D>, wanted: &masks::Bits) -> bool {
     closed == [0.0; SIDE]
 }
 
-impl<const D: usize> Near<'_, D> {
+impl<const D: usize> Neighbourhood<'_, D> {
     /// Marks the cells of a row that are liquid beside liquid, free air and walls that stand still.
     #[inline(always)]
     fn plain_in(&self, at: usize) -> [u8; SIDE] {
-        let mut plain =
-            row_from(self.parts, at).map(|part| u8::from(part == Part::Liquid) & u8::from(!self.is_moving));
+        let mut plain = row_from(self.kinds, at)
+            .map(|kind| u8::from(kind == CellKind::Liquid) & u8::from(!self.is_moving));
         if self.has_bubbles || self.has_gas {
             for other in (0..D).flat_map(|axis| [at - HALO.stride(axis), at + HALO.stride(axis)]) {
-                let parts = row_from(self.parts, other);
+                let kinds = row_from(self.kinds, other);
                 for x in 0..SIDE {
-                    let shares = self.has_bubbles && parts[x] == Part::Air;
-                    plain[x] &= u8::from(parts[x] != Part::Gas && !shares);
+                    let shares = self.has_bubbles && kinds[x] == CellKind::Air;
+                    plain[x] &= u8::from(kinds[x] != CellKind::Gas && !shares);
                 }
             }
         }
@@ -238,7 +242,7 @@ impl<const D: usize> Near<'_, D> {
             let faces = self.faces[AXIS].around_row(AXIS, row);
             let open = self.open[AXIS].around_row(AXIS, row);
             let (below, mut link, mut inflow) =
-                (self.marks(at - stride, Part::Liquid), [0.0; SIDE], rhs[row]);
+                (self.marks(at - stride, CellKind::Liquid), [0.0; SIDE], rhs[row]);
             for x in 0..SIDE {
                 link[x] = plain[x] * below[x] * open[0][x];
             }
@@ -253,7 +257,7 @@ impl<const D: usize> Near<'_, D> {
                 let (mut ground, mut area): ([f32; SIDE], [f32; SIDE]) = (grounds[row], areas[row]);
                 let here = row_from(&self.distance, at);
                 for (side, other) in [at - stride, at + stride].into_iter().enumerate() {
-                    let (air, beyond) = (self.marks(other, Part::Air), row_from(&self.distance, other));
+                    let (air, beyond) = (self.marks(other, CellKind::Air), row_from(&self.distance, other));
                     for x in 0..SIDE {
                         let share = air[x] * open[side][x];
                         ground[x] += share / self.masses.surface(here[x], beyond[x]);
@@ -265,10 +269,10 @@ impl<const D: usize> Near<'_, D> {
         }
     }
 
-    /// One for cells of a row that are such a part, zero for others.
+    /// One for cells of a row that are such a kind, zero for others.
     #[inline(always)]
-    fn marks(&self, at: usize, wanted: Part) -> [f32; SIDE] {
-        row_from(self.parts, at).map(|part| f32::from(u8::from(part == wanted)))
+    fn marks(&self, at: usize, wanted: CellKind) -> [f32; SIDE] {
+        row_from(self.kinds, at).map(|kind| f32::from(u8::from(kind == wanted)))
     }
 
     /// The row of any cell with a pressure.
@@ -280,50 +284,49 @@ impl<const D: usize> Near<'_, D> {
         local: usize,
         rows: &mut Rows<'_, '_, D>,
     ) {
-        let Near { parts, distance, region, masses, .. } = self;
+        let Neighbourhood { kinds, distance, component, masses, .. } = self;
         let cell = unflatten::<D>(local, SIDE);
         let mass_to =
-            |other: usize| masses.between((parts[at], distance[at]), (parts[other], distance[other]));
+            |other: usize| masses.between((kinds[at], distance[at]), (kinds[other], distance[other]));
         let (mut outflow, mut ground, mut area) = (0f64, 0f32, 0f32);
         for axis in 0..D {
             let stride = HALO.stride(axis);
             let open = self.open[axis].around_cell(axis, local);
             let faces = self.faces[axis].around_cell(axis, local);
-            if parts[at - stride].is_own()
+            if kinds[at - stride].is_own()
                 && let Some(mass) = mass_to(at - stride)
             {
                 rows.link[axis][local] = open[0] / mass;
             }
-            for (high, neighbour) in [(false, at - stride), (true, at + stride)] {
-                let (share, face) = (open[high as usize], faces[high as usize]);
+            for (side, neighbour) in [(Side::Low, at - stride), (Side::High, at + stride)] {
+                let (share, face) = (open[side.index()], faces[side.index()]);
                 let mut flux = 0.0;
                 if share > 0.0 {
                     flux += share as f64 * (face as f64 + self.impulse[axis]);
-                    if parts[neighbour] == Part::Air
+                    if kinds[neighbour] == CellKind::Air
                         && let Some(mass) = mass_to(neighbour)
                     {
                         let link = share / mass;
-                        match problem.roles.node_of(region[neighbour]).filter(|_| self.has_bubbles) {
+                        match problem.roles.node_of(component[neighbour]).filter(|_| self.has_bubbles) {
                             Some(node) => {
                                 let cell = (slot * block_cells(D) + local) as u32;
                                 let node = node as u32;
-                                rows.shore.links.push(SharedLink { node, cell, link, area: share });
-                                rows.shore.inflow[node as usize] += if high { flux } else { -flux };
+                                rows.bubbles.links.push(SharedLink { node, cell, link, area: share });
+                                rows.bubbles.inflow[node as usize] += side.sign() * flux;
                             }
                             None => {
                                 ground += link;
                                 // Half a cell of gas is as much shorter as gas is lighter.
-                                area += share / masses.within(parts[at]);
+                                area += share / masses.within(kinds[at]);
                             }
                         }
                     }
                 }
                 if share < 1.0 {
-                    let mut place = cell;
-                    place[axis] += high as usize;
-                    flux += (1.0 - share as f64) * problem.wall_velocity(slot, place, axis);
+                    let face = Face::of(cell, axis, side);
+                    flux += (1.0 - share as f64) * problem.wall_velocity(slot, face);
                 }
-                outflow += if high { flux } else { -flux };
+                outflow += side.sign() * flux;
             }
         }
         rows.ground[local] = ground;
@@ -338,46 +341,47 @@ fn row_from<T: Copy>(halo: &[T; MOST], at: usize) -> [T; SIDE] {
     *halo[at..].first_chunk().expect("rows end inside")
 }
 
-/// Adds the outflow that the volume correction asks for; `parts(row)` are those of a row's cells.
-fn expand<const D: usize>(
+/// Adds the outflow that the volume correction asks for, if any; `kinds(row)` are those of a row's cells.
+fn add_wanted_outflow<const D: usize>(
     problem: &Problem<'_, D>,
     slot: usize,
-    parts: impl Fn(usize) -> [Part; SIDE],
+    kinds: impl Fn(usize) -> [CellKind; SIDE],
     rows: &mut Rows<'_, '_, D>,
 ) {
     if rows.corrects {
-        let (surface, region) = (problem.surface.block(slot), problem.roles.region.block(slot));
-        add_outflow(problem, (surface, region), &parts, &rows.wanted, rows.rhs);
+        let (surface, component) = (problem.surface.block(slot), problem.roles.component.block(slot));
+        add_outflow(problem, (surface, component), &kinds, &rows.wanted, rows.rhs);
     }
 }
 
-/// The same for the wanted cells of a block, from their distances and regions.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
-fn add_outflow<const D: usize, P: Fn(usize) -> [Part; SIDE]>(
+/// Adds the outflow that the volume correction asks for to the wanted cells of a block, from their distances and
+/// components.
+#[apply(simd)]
+fn add_outflow<const D: usize, P: Fn(usize) -> [CellKind; SIDE]>(
     problem: &Problem<'_, D>,
-    (surface, region): (&[f32], &[u32]),
-    parts: &P,
+    (surface, component): (&[f32], &[u32]),
+    kinds: &P,
     wanted: &masks::Bits,
     rhs: &mut [f64],
 ) {
     let all = rhs.as_chunks_mut::<SIDE>().0.iter_mut().enumerate();
     for (row, rhs) in all.filter(|(row, _)| masks::row(wanted, *row) != 0) {
-        let (parts, surface, region) = (parts(row), row_at(surface, row), row_at(region, row));
+        let (kinds, surface, component) = (kinds(row), row_at(surface, row), row_at(component, row));
         let mut corrected = [0; SIDE];
         for x in 0..SIDE {
-            corrected[x] = u8::from(problem.is_corrected(parts[x], surface[x]));
+            corrected[x] = u8::from(problem.is_corrected(kinds[x], surface[x]));
         }
         let bits = masks::row_of(&corrected);
         if bits == 0 {
             continue;
         }
-        let first = region[bits.trailing_zeros() as usize];
+        let first = component[bits.trailing_zeros() as usize];
         let (outflow, mut others) = (problem.outflow_of(first), 0);
         for x in 0..SIDE {
-            others |= corrected[x] & u8::from(region[x] != first);
+            others |= corrected[x] & u8::from(component[x] != first);
         }
         if others != 0 {
-            masks::each_in(u64::from(bits)).for_each(|x| rhs[x] += problem.outflow_of(region[x]));
+            masks::each_in(u64::from(bits)).for_each(|x| rhs[x] += problem.outflow_of(component[x]));
             continue;
         }
         for x in 0..SIDE {
@@ -387,25 +391,25 @@ fn add_outflow<const D: usize, P: Fn(usize) -> [Part; SIDE]>(
 }
 
 /// The link between two cells in the midst of one phase.
-pub(super) fn link_within<const D: usize>(problem: &Problem<'_, D>, part: Part) -> f32 {
-    1.0 / Masses::new(&problem.roles).within(part)
+pub(super) fn link_within<const D: usize>(problem: &Problem<'_, D>, kind: CellKind) -> f32 {
+    1.0 / Masses::new(&problem.roles).within(kind)
 }
 
 /// The right-hand side in the common case: one phase all around, no wall, no surface. The uniform impulse cancels.
 pub(super) fn assemble_interior<const D: usize>(
     problem: &Problem<'_, D>,
     velocity: &[Field<f32>; D],
-    part: Part,
+    kind: CellKind,
     slot: usize,
     rows: &mut Rows<'_, '_, D>,
 ) {
     let faces = std::array::from_fn(|axis| Faces::of(problem.blocks, &velocity[axis], slot, axis));
     find_inflow::<D>(&faces, &rows.wanted, rows.rhs);
-    expand(problem, slot, |_| [part; SIDE], rows);
+    add_wanted_outflow(problem, slot, |_| [kind; SIDE], rows);
 }
 
 /// What flows into the wanted cells of a block; 0 in rows without any.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 fn find_inflow<const D: usize>(faces: &[Faces<'_>; D], wanted: &masks::Bits, inflow: &mut [f64]) {
     for (row, inflow) in inflow.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
         *inflow = [0.0; SIDE];
@@ -427,7 +431,7 @@ pub(super) fn row_at<T: Copy>(block: &[T], row: usize) -> [T; SIDE] {
     block.as_chunks().0[row]
 }
 
-/// What lies one cell further along an axis than a row of a block: there, or in the next block.
+/// Row one cell above a row of a block along an axis: of the block itself, or the first one of the next block, `beyond`.
 #[inline(always)]
 fn row_above<T: Copy>(here: &[T], beyond: &[T], axis: usize, row: usize) -> [T; SIDE] {
     if axis == 0 {
@@ -442,7 +446,7 @@ fn row_above<T: Copy>(here: &[T], beyond: &[T], axis: usize, row: usize) -> [T; 
     }
 }
 
-/// The same on the low side.
+/// Row one cell below a row of a block along an axis: of the block itself, or the last one of the block before, `beyond`.
 #[inline(always)]
 pub(super) fn row_below<T: Copy>(here: &[T], beyond: &[T], axis: usize, row: usize) -> [T; SIDE] {
     if axis == 0 {

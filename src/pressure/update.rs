@@ -1,14 +1,13 @@
 //! From pressures to velocities.
 
-use multiversion::multiversion;
+use macro_rules_attribute::apply;
 
 use crate::geometry::Nearness;
-use crate::grid::{Field, SIDE, for_each_block, load_halo, masks};
-use crate::liquid::{FaceMask, mask_parts};
-use crate::math::Side;
-use crate::regions::Tiling;
+use crate::grid::{FaceMask, Field, SIDE, for_each_block, halo_cells, load_halo, mask_parts, masks};
+use crate::math::{Side, simd};
+use crate::tiles::Tiling;
 
-use super::phases::{HALO, MOST, Masses, Midst, Part, has_surface, midst, place_of_row};
+use super::phases::{BlockContent, CellKind, HALO, MOST, Masses, classify_block, has_surface, place_of_row};
 use super::rows::{row_at, row_below};
 use super::{Problem, Projection};
 
@@ -17,6 +16,7 @@ use super::{Problem, Projection};
 pub(super) fn update_velocity<const D: usize>(
     problem: &Problem<'_, D>,
     from: &Projection<D>,
+    q: &Field<f64>,
     tiles: Option<&Tiling<D>>,
     velocity: &mut [Field<f32>; D],
     valid: &mut [FaceMask; D],
@@ -36,12 +36,18 @@ pub(super) fn update_velocity<const D: usize>(
         if !touches {
             return;
         }
-        match midst(problem, &from.filled, &from.label, &from.gas, slot) {
-            Midst::One(part) => {
+        match classify_block(problem, &from.filled, &from.label, &from.gas, slot) {
+            BlockContent::Uniform(kind) => {
                 valid.iter_mut().for_each(|bits| bits.fill(0xff));
-                update_interior(problem, from, part, slot, faces);
+                update_interior(problem, q, kind, slot, faces);
             }
-            Midst::Mixed(parts) => update_block(problem, from, &parts, slot, faces, valid),
+            // No more room is cleared than a block has cells.
+            BlockContent::Mixed(kinds) if D == 2 => {
+                update_block::<D, { halo_cells(HALO, 2) }>(problem, from, q, &kinds, slot, faces, valid);
+            }
+            BlockContent::Mixed(kinds) => {
+                update_block::<D, MOST>(problem, from, q, &kinds, slot, faces, valid);
+            }
         }
     });
 }
@@ -53,29 +59,30 @@ fn mass_of(has_gas: bool, share: f32, mass: f32) -> f64 {
 }
 
 /// Blocks with surfaces or walls.
-fn update_block<const D: usize>(
+fn update_block<const D: usize, const CELLS: usize>(
     problem: &Problem<'_, D>,
     from: &Projection<D>,
-    parts: &[Part; MOST],
+    pressure: &Field<f64>,
+    kinds: &[CellKind; MOST],
     slot: usize,
     faces: [&mut [f32]; D],
     valid: [&mut [u8]; D],
 ) {
     let (blocks, roles, masses) = (problem.blocks, &problem.roles, Masses::new(&problem.roles));
-    let has_surface = has_surface::<D>(parts);
-    let mut distance = [0f32; MOST];
+    let has_surface = has_surface::<D>(kinds);
+    let mut distance = [0f32; CELLS];
     if has_surface {
         load_halo(blocks, problem.surface, slot, HALO, &mut distance);
     }
-    let mut q = [0f64; MOST];
-    load_halo(blocks, &from.q, slot, HALO, &mut q);
-    let mut region = [0u32; MOST];
+    let mut q = [0f64; CELLS];
+    load_halo(blocks, pressure, slot, HALO, &mut q);
+    let mut component = [0u32; CELLS];
     if has_surface && !roles.all_free() {
-        load_halo(blocks, roles.region, slot, HALO, &mut region);
+        load_halo(blocks, roles.component, slot, HALO, &mut component);
         // Air cells next to liquid hold no pressure of their own, but their bubble's.
-        for ((q, part), &region) in q.iter_mut().zip(parts).zip(&region) {
-            if *part == Part::Air {
-                *q = roles.node_of(region).map_or(0.0, |node| from.shared_q[node]);
+        for ((q, kind), &component) in q.iter_mut().zip(kinds).zip(&component) {
+            if *kind == CellKind::Air {
+                *q = roles.node_of(component).map_or(0.0, |node| from.shared_q[node]);
             }
         }
     }
@@ -86,19 +93,19 @@ fn update_block<const D: usize>(
         for (row, ((faces, valid), open)) in rows.zip(open.as_chunks::<SIDE>().0).enumerate() {
             let at = place_of_row::<D>(row);
             let low = at - stride;
-            let (here, below) = (&parts[at..at + SIDE], &parts[low..low + SIDE]);
+            let (here, below) = (&kinds[at..at + SIDE], &kinds[low..low + SIDE]);
             let (high, low_q) = (&q[at..at + SIDE], &q[low..low + SIDE]);
             // Between two cells of liquid a face weighs 1.
             let mut inside = 0u8;
             for x in 0..SIDE {
-                let is_inside = here[x] == Part::Liquid && below[x] == Part::Liquid && open[x] > 0.0;
+                let is_inside = here[x] == CellKind::Liquid && below[x] == CellKind::Liquid && open[x] > 0.0;
                 let value = (f64::from(faces[x]) + impulse - (high[x] - low_q[x])) as f32;
                 faces[x] = if is_inside { value } else { faces[x] };
                 inside |= u8::from(is_inside) << x;
             }
             *valid = inside;
             for x in masks::each_in(u64::from(!inside)).filter(|&x| open[x] > 0.0) {
-                let sides = [low + x, at + x].map(|at| (parts[at], distance[at]));
+                let sides = [low + x, at + x].map(|at| (kinds[at], distance[at]));
                 let Some(mass) = masses.between(sides[0], sides[1]) else { continue };
                 let push = (high[x] - low_q[x]) / mass_of(roles.has_gas(), open[x], mass);
                 faces[x] = (f64::from(faces[x]) + impulse - push) as f32;
@@ -111,22 +118,22 @@ fn update_block<const D: usize>(
 /// The common case: one phase all around and no wall.
 fn update_interior<const D: usize>(
     problem: &Problem<'_, D>,
-    from: &Projection<D>,
-    part: Part,
+    pressure: &Field<f64>,
+    kind: CellKind,
     slot: usize,
     faces: [&mut [f32]; D],
 ) {
-    let lightness = 1.0 / mass_of(problem.roles.has_gas(), 1.0, Masses::new(&problem.roles).within(part));
+    let lightness = 1.0 / mass_of(problem.roles.has_gas(), 1.0, Masses::new(&problem.roles).within(kind));
     for (axis, faces) in faces.into_iter().enumerate() {
         let below = problem.blocks.beside(slot, axis, Side::Low) as usize;
-        let q = [from.q.block(below), from.q.block(slot)];
+        let q = [pressure.block(below), pressure.block(slot)];
         subtract_gradient(faces, q, axis, problem.impulse[axis], lightness);
     }
 }
 
 /// Adds an impulse to the faces of a block across an axis, and subtracts the pressure gradient; `q` are the pressures of the
 /// block before it and its own.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 fn subtract_gradient(faces: &mut [f32], q: [&[f64]; 2], axis: usize, impulse: f64, lightness: f64) {
     let [beyond, here] = q;
     for (row, faces) in faces.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {

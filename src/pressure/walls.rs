@@ -1,7 +1,7 @@
 //! Velocities at closed faces.
 
 use crate::geometry::{Boundary, Nearness, Walls};
-use crate::grid::{Blocks, Field, SIDE, VOID, for_each_block};
+use crate::grid::{Blocks, Face, Field, SIDE, VOID, for_each_block};
 use crate::math::{Real, Side, Vector, unflatten};
 
 /// Gives closed faces along a wall the wall's own velocity, so that particles next to it are not carried into it.
@@ -26,7 +26,8 @@ pub fn stop_at_walls<const D: usize>(
                     let local = row * SIDE + x;
                     velocity[local] = match nearness {
                         Nearness::Moving => {
-                            face_velocity(blocks, walls, slot, unflatten(local, SIDE), axis, time) as f32
+                            let face = Face::of(unflatten(local, SIDE), axis, Side::Low);
+                            face_velocity(blocks, walls, slot, face, time) as f32
                         }
                         _ => 0.0,
                     };
@@ -36,13 +37,12 @@ pub fn stop_at_walls<const D: usize>(
     });
 }
 
-/// Velocity of the walls at the centre of a low face of a cell, along the face's axis.
+/// Velocity of the walls at the centre of a face, along the face's axis.
 pub fn face_velocity<const D: usize>(
     blocks: &Blocks<D>,
     walls: &Walls<D>,
     slot: usize,
-    cell: [usize; D],
-    axis: usize,
+    Face { axis, cell }: Face<D>,
     time: Real,
 ) -> Real {
     let first = blocks.first_cell(slot);
@@ -53,13 +53,12 @@ pub fn face_velocity<const D: usize>(
     walls.velocity(&x, time)[axis]
 }
 
-/// Whether a cell's high face leads into a block that is not stored. The face belongs to that block and reads as closed;
-/// but behind an air cell there is nothing but air, and no wall.
+/// Whether a face of a block's air cell leads into a block that is not stored. The face belongs to that block and reads as
+/// closed; but behind an air cell there is nothing but air, and no wall.
 pub fn leads_into_far_air<const D: usize>(
     blocks: &Blocks<D>,
     slot: usize,
-    cell: [usize; D],
-    axis: usize,
+    Face { axis, cell }: Face<D>,
 ) -> bool {
-    cell[axis] + 1 == SIDE && blocks.beside(slot, axis, Side::High) == VOID
+    cell[axis] == SIDE && blocks.beside(slot, axis, Side::High) == VOID
 }

@@ -27,6 +27,13 @@ pub enum Command {
         /// Changes to it.
         overrides: Overrides,
     },
+    /// Build the scene anew with other changes, its number of cells for example. Parameters and model stay as they are.
+    Rebuild {
+        /// Built-in name or path.
+        scene: String,
+        /// Changes to it.
+        overrides: Overrides,
+    },
     /// At the end of the current frame, send copies of the simulation and pause.
     Branch(Vec<Sender<Branch>>),
     /// Go on with a copy of another worker's simulation.

@@ -4,13 +4,14 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::archive::{ArchiveError, Writer};
 use crate::grid::{Blocks, Field, SIDE, block_cells};
-use crate::linear::{SolveInfo, assemble, assemble_with_bodies};
+use crate::linear::{PreconditionerKind, SolveInfo, assemble, assemble_with_bodies};
 use crate::math::unflatten;
-use crate::sim::{FrameReport, MemoryReport, Params, Preconditioner, Setup, Simulation, SolveReport};
-use crate::snapshot::{Snapshot, SolidField, Wanted, show_grid, solid_field};
+use crate::sim::{FrameReport, MemoryReport, Params, Setup, Simulation, SolveReport};
+use crate::snapshot::{Snapshot, SolidField, Wanted, sketch_grid, solid_field};
 
-use super::solver::{Solver, SolverError};
+use super::solver::{Rest, Solver, SolverError};
 
 /// A simulation on the grid, with what it started from.
 pub struct GridSolver<const D: usize> {
@@ -18,8 +19,10 @@ pub struct GridSolver<const D: usize> {
     pub setup: Setup<D>,
     /// The simulation.
     pub simulation: Simulation<D>,
-    /// The solids as they were shown last.
+    /// The solids as they are shown where none of them moves.
     solids: Option<Arc<SolidField>>,
+    /// A copy of the setup to show moving solids by.
+    stage: Option<Arc<Setup<D>>>,
 }
 
 /// The grid solver of either dimension.
@@ -41,7 +44,7 @@ impl<const D: usize> GridSolver<D> {
 
     /// Goes on with a simulation of that setup.
     pub fn of(setup: Setup<D>, simulation: Simulation<D>) -> Self {
-        GridSolver { setup, simulation, solids: None }
+        GridSolver { setup, simulation, solids: None, stage: None }
     }
 
     /// The linear system of the last projection; `None` before the first.
@@ -49,14 +52,14 @@ impl<const D: usize> GridSolver<D> {
         let simulation = &self.simulation;
         const REPEATS: usize = 5;
         let projection = simulation.projection();
-        if projection.live.is_empty() {
+        if !projection.is_assembled() {
             return None;
         }
         let (info, solution, shared) = simulation.solve_again(simulation.params.preconditioner, REPEATS);
         let system = projection.system(simulation.blocks());
-        let assembled = match &projection.bodies() {
-            None => assemble(&system),
-            Some(bodies) => assemble_with_bodies(&system, bodies),
+        let assembled = match projection.bodies() {
+            None if system.couplings.is_none() => assemble(&system),
+            bodies => assemble_with_bodies(&system, bodies.as_ref()),
         };
         let mut entries = Vec::with_capacity(assembled.matrix.nnz() / 2 + assembled.cells.len());
         for (row, columns) in assembled.matrix.outer_iterator().enumerate() {
@@ -82,12 +85,12 @@ impl<const D: usize> GridSolver<D> {
 
     /// Solves the last projection's system once more, from zero, with the given preconditioner; `None` before the
     /// first projection.
-    pub fn solve_again(&self, preconditioner: Preconditioner) -> Option<SolveReport> {
-        if self.simulation.projection().live.is_empty() {
+    pub fn solve_again(&self, preconditioner: PreconditionerKind) -> Option<SolveReport> {
+        if !self.simulation.projection().is_assembled() {
             return None;
         }
         // The references take long enough to be timed once.
-        let repeats = if preconditioner == Preconditioner::Multigrid { 5 } else { 0 };
+        let repeats = if preconditioner == PreconditionerKind::Multigrid { 5 } else { 0 };
         let (info, _, _) = self.simulation.solve_again(preconditioner, repeats);
         Some(SolveReport {
             iterations: info.iterations,
@@ -122,17 +125,38 @@ impl<const D: usize> Solver for GridSolver<D> {
     }
 
     fn show(&mut self, wanted: Wanted, snapshot: &mut Snapshot) {
-        let (setup, time) = (&self.setup, snapshot.report.time);
-        if self.solids.is_none() || setup.solids.iter().any(|solid| solid.is_moving()) && time > 0.0 {
-            self.solids = Some(Arc::new(solid_field(setup, time)));
+        if let Some(rest) = self.sketch(wanted, snapshot) {
+            rest(snapshot);
         }
-        snapshot.solids = self.solids.clone().unwrap_or_default();
-        show_grid(&self.simulation, setup, wanted, snapshot);
+    }
+
+    fn sketch(&mut self, wanted: Wanted, snapshot: &mut Snapshot) -> Option<Rest> {
+        let (setup, time) = (&self.setup, snapshot.report.time);
+        let undrawn = sketch_grid(&self.simulation, setup, wanted, snapshot);
+        if !setup.solids.iter().any(|solid| solid.is_moving()) {
+            let solids = self.solids.get_or_insert_with(|| Arc::new(solid_field(setup, time)));
+            snapshot.solids = Arc::clone(solids);
+            return Some(Box::new(move |snapshot| undrawn.draw(snapshot)));
+        }
+        let stage = Arc::clone(self.stage.get_or_insert_with(|| Arc::new(setup.clone())));
+        Some(Box::new(move |snapshot| {
+            snapshot.solids = Arc::new(solid_field(&stage, time));
+            undrawn.draw(snapshot);
+        }))
     }
 
     fn branch(&self) -> Box<dyn Solver> {
-        let GridSolver { setup, simulation, solids } = self;
-        Box::new(GridSolver { setup: setup.clone(), simulation: simulation.branch(), solids: solids.clone() })
+        let GridSolver { setup, simulation, solids, stage } = self;
+        Box::new(GridSolver {
+            setup: setup.clone(),
+            simulation: simulation.branch(),
+            solids: solids.clone(),
+            stage: stage.clone(),
+        })
+    }
+
+    fn save(&self, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
+        self.simulation.save_to(out)
     }
 
     fn grid(&self) -> Option<AnyGrid<'_>> {
@@ -158,7 +182,7 @@ impl AnyGrid<'_> {
     }
 
     /// Solves the last projection's system once more; `None` before the first projection.
-    pub fn solve_again(self, preconditioner: Preconditioner) -> Option<SolveReport> {
+    pub fn solve_again(self, preconditioner: PreconditionerKind) -> Option<SolveReport> {
         either!(self, grid => grid.solve_again(preconditioner))
     }
 

@@ -8,7 +8,7 @@ use crate::scene::AnyScene;
 use crate::sim::{FrameReport, Params};
 use crate::snapshot::{Scenery, Snapshot, Wanted};
 
-use super::solver::{Solver, SolverError, start_solver};
+use super::solver::{Rest, Solver, SolverError, start_solver};
 
 /// A run of a scene: its simulation, and what it takes to show it.
 pub struct Run {
@@ -17,6 +17,25 @@ pub struct Run {
     solver: Box<dyn Solver>,
     report: FrameReport,
     start_volume: f64,
+}
+
+/// A snapshot that is yet to be finished; the simulation is not needed for that.
+pub struct Sketch {
+    snapshot: Snapshot,
+    rest: Option<Rest>,
+}
+
+impl Sketch {
+    /// Fills in what is left.
+    pub fn finish(self) -> Snapshot {
+        let start = Instant::now();
+        let Sketch { mut snapshot, rest } = self;
+        if let Some(rest) = rest {
+            rest(&mut snapshot);
+        }
+        snapshot.draw_seconds = start.elapsed().as_secs_f64();
+        snapshot
+    }
 }
 
 impl Run {
@@ -58,7 +77,7 @@ impl Run {
         &self.report
     }
 
-    /// Its number.
+    /// The number of this run.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -75,12 +94,17 @@ impl Run {
 
     /// This moment, with the costly parts that are wanted.
     pub fn snapshot(&mut self, wanted: Wanted, pace: f64) -> Snapshot {
+        self.sketch(wanted, pace).finish()
+    }
+
+    /// This moment, as far as the simulation is needed for it.
+    pub fn sketch(&mut self, wanted: Wanted, pace: f64) -> Sketch {
         let start = Instant::now();
         let (scenery, params) = (Arc::clone(&self.scenery), self.solver.params().clone());
         let mut snapshot = Snapshot::new(scenery, self.number, self.report.clone(), params);
         (snapshot.start_volume, snapshot.pace) = (self.start_volume, pace);
-        self.solver.show(wanted, &mut snapshot);
-        snapshot.seconds = start.elapsed().as_secs_f64();
-        snapshot
+        let rest = self.solver.sketch(wanted, &mut snapshot);
+        snapshot.pause_seconds = start.elapsed().as_secs_f64();
+        Sketch { snapshot, rest }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use crate::archive::{ArchiveError, Writer};
 use crate::scene::{AnyScene, SceneError};
 use crate::sim::{FrameReport, Params, SimError, SolverKind};
 use crate::snapshot::{Snapshot, Wanted};
@@ -14,6 +15,9 @@ pub enum SolverError {
     /// There is no such scene, or it cannot be read.
     #[error(transparent)]
     Scene(#[from] SceneError),
+    /// A checkpoint cannot be gone on from, or not in the way that was asked for.
+    #[error("{0}")]
+    Refused(String),
     /// The simulation gave up.
     #[error(transparent)]
     Simulation(#[from] SimError),
@@ -30,6 +34,9 @@ pub enum SolverError {
         residual: f64,
     },
 }
+
+/// What is left to be filled in of a snapshot.
+pub type Rest = Box<dyn FnOnce(&mut Snapshot) + Send>;
 
 /// A simulation that goes forward frame by frame.
 ///
@@ -57,8 +64,20 @@ pub trait Solver: Send + Sync {
     /// Fills in what there is to see, with the costly parts that are wanted.
     fn show(&mut self, wanted: Wanted, snapshot: &mut Snapshot);
 
+    /// Like [`Solver::show`] in two parts: fills in what is quickly had, and returns the rest, which is done without the
+    /// simulation, while that goes on.
+    fn sketch(&mut self, wanted: Wanted, snapshot: &mut Snapshot) -> Option<Rest> {
+        self.show(wanted, snapshot);
+        None
+    }
+
     /// A copy at this moment, to go its own way.
     fn branch(&self) -> Box<dyn Solver>;
+
+    /// Writes all that is needed to go on from here later. A method that cannot do that refuses.
+    fn save(&self, _out: &mut Writer<'_>) -> Result<(), ArchiveError> {
+        Err(ArchiveError::invalid("solver", "cannot be saved"))
+    }
 
     /// What a solver on the grid can do besides: linear systems, surfaces, particles, memory by cell.
     fn grid(&self) -> Option<AnyGrid<'_>> {

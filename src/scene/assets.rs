@@ -1,5 +1,6 @@
 //! Where a scene's meshes come from.
 
+use std::cell::RefCell;
 use std::path::{Component, Path, PathBuf};
 
 /// Meshes that ship inside the program, by their path in the repository.
@@ -8,24 +9,56 @@ const EMBEDDED: &[(&str, &str)] = &[("assets/gem.obj", include_str!("../../asset
 /// Larger files are refused rather than read.
 pub(super) const LARGEST_FILE: u64 = 256 << 20;
 
-/// The files beside a scene.
-pub(super) enum Assets {
+/// Where the files beside a scene are.
+pub(super) enum Shelf {
     /// Of a built-in scene, as if it lay in `scenes/`.
     Embedded,
     /// Of a scene file in this folder.
     Folder(PathBuf),
+    /// Kept with the scene: names and texts.
+    Kept(Vec<(String, String)>),
+}
+
+/// The files beside a scene, and which of them were read.
+pub(super) struct Assets {
+    shelf: Shelf,
+    read: RefCell<Vec<(String, String)>>,
 }
 
 impl Assets {
+    pub fn new(shelf: Shelf) -> Self {
+        Assets { shelf, read: RefCell::default() }
+    }
+
+    /// Names and texts of the files that were read.
+    pub fn into_read(self) -> Vec<(String, String)> {
+        self.read.into_inner()
+    }
+
     /// The text of a file named relative to the scene, or why there is none.
     pub fn read(&self, name: &str) -> Result<String, String> {
+        let text = self.shelf.read(name)?;
+        let mut read = self.read.borrow_mut();
+        if read.iter().all(|(known, _)| known != name) {
+            read.push((name.to_owned(), text.clone()));
+        }
+        Ok(text)
+    }
+}
+
+impl Shelf {
+    fn read(&self, name: &str) -> Result<String, String> {
         match self {
-            Assets::Embedded => {
+            Shelf::Embedded => {
                 let wanted = flatten(&Path::new("scenes").join(name));
                 let found = EMBEDDED.iter().find(|(path, _)| Path::new(path) == wanted);
                 found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| "no such built-in file".to_owned())
             }
-            Assets::Folder(folder) => read_text(&folder.join(name)),
+            Shelf::Folder(folder) => read_text(&folder.join(name)),
+            Shelf::Kept(files) => {
+                let found = files.iter().find(|(known, _)| known == name);
+                found.map(|(_, text)| text.clone()).ok_or_else(|| "it was not kept".to_owned())
+            }
         }
     }
 }

@@ -95,6 +95,7 @@ fn build_in<const D: usize>(
         setup,
         frames: record.get("frames").map_or(Ok(150), |field| field.whole(1, 1_000_000))?,
         fps: record.number_or("fps", 30.0, Range::between(1.0, 10_000.0, ""))?,
+        own_cells: cells,
     })
 }
 

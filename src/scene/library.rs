@@ -9,6 +9,11 @@ pub struct BuiltIn {
     pub text: &'static str,
 }
 
+/// The built-in scene that is opened when none is asked for, as a comparison of two models.
+pub fn opening_scene() -> &'static str {
+    "water_cooler_2d"
+}
+
 macro_rules! built_in {
     ($($name:literal),* $(,)?) => {
         &[$(BuiltIn { name: $name, text: include_str!(concat!("../../scenes/", $name, ".ron")) }),*]

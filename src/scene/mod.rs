@@ -16,13 +16,15 @@ mod text;
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use crate::sim::{Params, Setup, SolverKind};
 
-use assets::Assets;
+use assets::{Assets, Shelf};
 use error::{nearest, one_line};
 
 pub use error::{Place, Problem, SceneError};
-pub use library::{BuiltIn, library};
+pub use library::{BuiltIn, library, opening_scene};
 
 /// A scene in `D` dimensions.
 #[derive(Clone, Debug)]
@@ -41,9 +43,23 @@ pub struct Scene<const D: usize> {
     pub frames: usize,
     /// Frames per simulated second.
     pub fps: f64,
+    /// Cells along x that the scene file asks for, whatever was asked for instead.
+    pub own_cells: usize,
 }
 
 /// A scene of either dimension.
+///
+/// ```
+/// use glug::scene::{AnyScene, Overrides, load};
+///
+/// let overrides = Overrides { cells: Some(32), ..Overrides::default() };
+/// let scene = load("dam_break", &overrides)?;
+/// assert_eq!(scene.params().model.name(), "free-surface");
+/// let AnyScene::ThreeD(scene) = scene else { panic!("a scene in space") };
+/// assert_eq!(scene.setup.grid.cells[0], 32);
+/// assert!(load("dam_brake", &overrides).is_err());
+/// # Ok::<(), glug::scene::SceneError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub enum AnyScene {
     /// In the plane.
@@ -106,6 +122,11 @@ impl AnyScene {
         either!(self, scene => scene.fps)
     }
 
+    /// Cells along x that the scene file asks for, whatever was asked for instead.
+    pub fn own_cells(&self) -> usize {
+        either!(self, scene => scene.own_cells)
+    }
+
     /// The solver that it is for.
     pub fn solver(&self) -> SolverKind {
         self.params().model.solver()
@@ -118,7 +139,7 @@ impl AnyScene {
 }
 
 /// What the command line changes about a scene.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overrides {
     /// `--cells`: cells along x.
     pub cells: Option<usize>,
@@ -128,11 +149,42 @@ pub struct Overrides {
     pub set: Vec<(String, String)>,
 }
 
+/// All that a scene is read from: enough to read it again when its files have changed, or are gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SceneSource {
+    /// The built-in name, or the file's name without its ending.
+    pub name: String,
+    /// How messages call its file.
+    pub file: String,
+    /// The scene file.
+    pub text: String,
+    /// The files it refers to: names and texts.
+    pub assets: Vec<(String, String)>,
+    /// What the command line changed.
+    pub overrides: Overrides,
+}
+
+impl SceneSource {
+    /// Reads the scene again.
+    pub fn scene(&self) -> Result<AnyScene, SceneError> {
+        let assets = Assets::new(Shelf::Kept(self.assets.clone()));
+        read_scene(&self.name, &self.file, &self.text, &assets, &self.overrides)
+    }
+}
+
 /// Loads a built-in scene by its name or a scene file by its path.
 pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<AnyScene, SceneError> {
+    load_with_source(name_or_path, overrides).map(|(scene, _)| scene)
+}
+
+/// Loads a scene like [`load`], and returns all that it was read from.
+pub fn load_with_source(
+    name_or_path: &str,
+    overrides: &Overrides,
+) -> Result<(AnyScene, SceneSource), SceneError> {
     if let Some(scene) = library().iter().find(|scene| scene.name == name_or_path) {
-        let file = format!("{}.ron", scene.name);
-        return read_scene(scene.name, &file, scene.text, &Assets::Embedded, overrides);
+        let (name, file) = (scene.name.to_owned(), format!("{}.ron", scene.name));
+        return read_with_source(name, file, scene.text.to_owned(), Shelf::Embedded, overrides);
     }
     let path = Path::new(name_or_path);
     let looks_like_path = name_or_path.contains(['/', '\\']) || path.extension().is_some() || path.exists();
@@ -149,7 +201,20 @@ pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<AnyScene, Scene
         .map_err(|reason| SceneError::Unreadable { path: file.clone(), reason: one_line(&reason) })?;
     let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    read_scene(&name, &file, &text, &Assets::Folder(folder), overrides)
+    read_with_source(name, file, text, Shelf::Folder(folder), overrides)
+}
+
+fn read_with_source(
+    name: String,
+    file: String,
+    text: String,
+    shelf: Shelf,
+    overrides: &Overrides,
+) -> Result<(AnyScene, SceneSource), SceneError> {
+    let assets = Assets::new(shelf);
+    let scene = read_scene(&name, &file, &text, &assets, overrides)?;
+    let assets = assets.into_read();
+    Ok((scene, SceneSource { name, file, text, assets, overrides: overrides.clone() }))
 }
 
 fn read_scene(

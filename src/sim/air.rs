@@ -1,45 +1,61 @@
-//! The air in a simulation: its regions, who they are, and what the projection is to do about them.
+//! The air in a simulation: its components, who they are, and what the projection is to do about them.
 
-use crate::bubbles::{Measure, Rates, Regions, Scene, Targets, Tracker, WallBlocks};
+use serde::{Deserialize, Serialize};
+
+use crate::bubbles::{
+    AirSums, Components, Measure, Rates, Record, Targets, Tracker, TrackerInput, TrackerScratch, WallBlocks,
+};
 use crate::geometry::{Boundary, Label, Settled, Walls};
 use crate::grid::{Blocks, Field, SIDE, block_cells, masks};
-use crate::liquid::{CellRanges, Hollow};
+use crate::liquid::CellRanges;
 use crate::math::{Real, Vector, unflatten};
-use crate::pressure::{FREE, OWN, Projection, Roles};
-use crate::regions::Tiling;
+use crate::pressure::{FREE, OWN, Pressure, Projection, Roles};
+use crate::tiles::Tiling;
 
-use super::gas::Tally;
 use super::{AirSource, Params};
 
-/// Regions of air and liquid with all that is known about them.
+/// What the projection is told about each component. Lists are by component unless they say otherwise.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ComponentRoles {
+    /// Which air keeps its volume.
+    kept: Vec<bool>,
+    /// Density of air over the liquid's; zero where air is weightless.
+    mass: Real,
+    /// The unknown that air shares, or what it has instead.
+    node: Vec<u32>,
+    /// Per shared unknown: its component.
+    component_of_node: Vec<u32>,
+    /// Per shared unknown: how many cells it stands for.
+    weight: Vec<Real>,
+    /// Per shared unknown: a first guess of its scaled pressure.
+    guess: Vec<Real>,
+    /// Net outflow asked for, m/s: of air as a whole, of liquid in every deep cell.
+    asked: Vec<Real>,
+    /// Net outflow as the projection wants it, m/s: of every cell where cells have their own pressure.
+    outflow: Vec<Real>,
+    /// Length of the step that pressures belong to, seconds; zero if there was none.
+    dt: Real,
+}
+
+/// Components of air and liquid as they follow from a state, and the memory to find them.
 #[derive(Clone, Default)]
 pub struct Air<const D: usize> {
     /// Blocks that walls run through, and what blocks that are not stored are made of.
     pub wall_blocks: WallBlocks,
-    /// The connected regions.
-    pub regions: Regions<D>,
+    /// The connected components.
+    pub components: Components<D>,
     /// Their sizes.
     pub measure: Measure<D>,
-    /// Who they are.
-    pub tracker: Tracker,
+    /// Memory of the tracker.
+    pub tracker: TrackerScratch,
     targets: Targets,
-    tally: Tally,
-    /// Which air regions keep their volume.
-    kept: Vec<bool>,
-    /// Density over the liquid's; zero where air is weightless.
-    mass: Real,
-    outflow: Vec<Real>,
-    node: Vec<u32>,
-    region_of_node: Vec<u32>,
-    weight: Vec<Real>,
-    guess: Vec<Real>,
+    air_sums: AirSums,
     fed: Vec<(u32, Real)>,
     in_tiles: Vec<Real>,
-    last_dt: Real,
 }
 
-/// What the regions are found from.
-pub struct Surroundings<'a, const D: usize> {
+/// What the components are found from.
+pub struct AirInput<'a, const D: usize> {
     /// Where.
     pub blocks: &'a Blocks<D>,
     /// The walls on the grid.
@@ -56,7 +72,7 @@ pub struct Surroundings<'a, const D: usize> {
     pub time: Real,
 }
 
-impl<'a, const D: usize> Surroundings<'a, D> {
+impl<'a, const D: usize> AirInput<'a, D> {
     /// What the parts of a state say; labels are those of the projection.
     pub fn new(
         blocks: &'a Blocks<D>,
@@ -67,102 +83,191 @@ impl<'a, const D: usize> Surroundings<'a, D> {
         time: Real,
     ) -> Self {
         let Projection { label, settled, .. } = projection;
-        Surroundings { blocks, boundary, walls, label, settled, surface, time }
+        AirInput { blocks, boundary, walls, label, settled, surface, time }
     }
 }
 
 impl<const D: usize> Air<D> {
-    /// Finds the connected regions.
-    pub fn fill(&mut self, around: &Surroundings<'_, D>) {
-        let Surroundings { blocks, boundary, walls, label, settled, .. } = *around;
-        self.regions.fill(blocks, boundary, walls, label, settled, &self.wall_blocks);
+    /// Finds the connected components.
+    pub fn fill(&mut self, around: &AirInput<'_, D>) {
+        let AirInput { blocks, boundary, walls, label, settled, .. } = *around;
+        self.components.fill(blocks, boundary, walls, label, settled, &self.wall_blocks);
     }
 
-    /// Measures the regions, recognises them, and decides which outflow to ask of each.
+    /// Measures them.
+    pub fn measure(&mut self, around: &AirInput<'_, D>) {
+        let AirInput { blocks, boundary, surface, settled, .. } = *around;
+        self.measure.update(blocks, boundary, surface, &self.components, settled);
+    }
+
+    /// Recognises the components, once they are measured, and decides which outflow to ask of each.
+    #[allow(clippy::too_many_arguments, reason = "where components are, who they were, and who changes them")]
     pub fn track(
         &mut self,
-        around: &Surroundings<'_, D>,
+        tracker: &mut Tracker,
+        component_roles: &mut ComponentRoles,
+        around: &AirInput<'_, D>,
         ranges: &CellRanges,
         origin: &[u32],
         sources: &[AirSource<D>],
         params: &Params,
         dt: Real,
     ) {
-        let Surroundings { blocks, boundary, surface, settled, time, .. } = *around;
-        self.measure.update(blocks, boundary, surface, &self.regions, settled);
+        let AirInput { blocks, time, .. } = *around;
         self.find_fed(around, sources, dt);
         let conserve = params.keeps_air();
-        self.tracker.update(&Scene {
+        let input = TrackerInput {
             blocks,
             ranges,
             origin,
-            regions: &self.regions,
+            components: &self.components,
             measure: &self.measure,
             fed: &self.fed,
             per_cell: crate::math::power(params.seeds_per_axis as usize, D) as Real,
             conserve,
             time,
-        });
-        self.mass = if params.model.has_gas() { params.air_density / params.density } else { 0.0 };
-        self.assign_nodes(conserve, dt);
-        let kept = &self.kept;
+        };
+        tracker.update(&input, &mut self.tracker);
+        component_roles.mass = if params.model.has_gas() { params.air_density / params.density } else { 0.0 };
+        component_roles.assign_nodes(tracker.records(), &self.measure, conserve, dt);
+        let kept = &component_roles.kept;
         self.targets.update(
-            self.tracker.records(),
+            tracker.records(),
             &self.measure,
-            |region| kept[region],
+            |component| kept[component],
             Rates { air: params.bubble_correction, liquid: params.volume_correction },
             blocks.grid().dx,
             dt,
         );
-        for (record, &outflow) in self.tracker.records_mut().iter_mut().zip(&self.targets.outflow) {
+        component_roles.asked.clone_from(&self.targets.outflow);
+        for (record, &outflow) in tracker.records_mut().iter_mut().zip(&component_roles.asked) {
             record.asked = outflow;
         }
-        self.share_outflow(around);
+        self.share_outflow(component_roles, around);
     }
 
     /// What is asked of air with mass is asked of all its cells alike.
-    fn share_outflow(&mut self, around: &Surroundings<'_, D>) {
-        self.outflow.clear();
-        self.outflow.extend_from_slice(&self.targets.outflow);
-        if self.mass > 0.0 {
-            self.tally.update(around.blocks, &self.regions, around.label, |_, _| 0.0);
-            for (region, outflow) in self.outflow.iter_mut().enumerate().filter(|(r, _)| self.node[*r] == OWN)
-            {
-                *outflow /= self.tally.sums[region][0].max(1.0);
+    fn share_outflow(&mut self, component_roles: &mut ComponentRoles, around: &AirInput<'_, D>) {
+        let ComponentRoles { node, asked, outflow, mass, .. } = component_roles;
+        outflow.clone_from(asked);
+        if *mass > 0.0 {
+            self.air_sums.update(around.blocks, &self.components, around.label, |_, _| 0.0);
+            for (component, outflow) in outflow.iter_mut().enumerate().filter(|(r, _)| node[*r] == OWN) {
+                *outflow /= self.air_sums.sums[component][0].max(1.0);
             }
         }
     }
 
-    /// The inside of a tile cannot expand: what is asked of a region is asked of its other cells, the more of each.
-    pub fn ask_outside(&mut self, tiling: &Tiling<D>) {
+    /// The inside of a tile cannot expand: what is asked of a component is asked of its other cells, the more of each.
+    pub fn ask_outside(
+        &mut self,
+        tracker: &Tracker,
+        component_roles: &mut ComponentRoles,
+        tiling: &Tiling<D>,
+    ) {
         // Few cells are not asked for everything at once.
         const MOST: Real = 20.0;
         self.in_tiles.clear();
-        self.in_tiles.resize(self.outflow.len(), 0.0);
+        self.in_tiles.resize(component_roles.outflow.len(), 0.0);
         tiling.for_each_piece(|slot, bits| {
             let Some(first) = masks::first(bits) else { return };
-            if let Some(cells) = self.in_tiles.get_mut(self.regions.of.block(slot)[first] as usize) {
+            if let Some(cells) = self.in_tiles.get_mut(self.components.of.block(slot)[first] as usize) {
                 *cells += bits.iter().map(|word| word.count_ones() as Real).sum::<Real>();
             }
         });
-        for (region, inside) in self.in_tiles.iter().enumerate().filter(|(_, cells)| **cells > 0.0) {
-            let asked = match self.tracker.records()[region].phase {
-                Label::Liquid => self.measure.extent[region].deep,
-                _ => self.tally.sums[region][0],
+        for (component, inside) in self.in_tiles.iter().enumerate().filter(|(_, cells)| **cells > 0.0) {
+            let asked = match tracker.records()[component].phase {
+                Label::Liquid => self.measure.extent[component].deep,
+                _ => self.air_sums.sums[component][0],
             };
-            self.outflow[region] *= (asked / (asked - inside).max(1.0)).clamp(1.0, MOST);
+            component_roles.outflow[component] *= (asked / (asked - inside).max(1.0)).clamp(1.0, MOST);
         }
     }
 
-    /// Says what every air region that touches liquid is to the projection: closed ones keep their volume, by a shared
-    /// unknown if air is weightless.
-    fn assign_nodes(&mut self, conserve: bool, dt: Real) {
-        let records = self.tracker.records();
-        let scale = if self.last_dt > 0.0 { dt / self.last_dt } else { 0.0 };
-        self.last_dt = dt;
+    /// Notes the bubbles' scaled pressures: a guess for the next solve. Where every cell has its own, their mean.
+    pub fn note_pressures(
+        &mut self,
+        tracker: &mut Tracker,
+        component_roles: &ComponentRoles,
+        blocks: &Blocks<D>,
+        projection: &Projection<D>,
+        pressure: &Pressure,
+    ) {
+        let records = tracker.records_mut();
+        for (&component, &q) in component_roles.component_of_node.iter().zip(projection.shared_q()) {
+            records[component as usize].pressure = q;
+        }
+        if component_roles.mass > 0.0 {
+            let q = |slot: usize, local: usize| pressure.q.block(slot)[local];
+            self.air_sums.update(blocks, &self.components, &projection.label, q);
+            for (record, sum) in records.iter_mut().zip(&self.air_sums.sums).filter(|(_, sum)| sum[0] > 0.0) {
+                record.pressure = sum[1] / sum[0];
+            }
+        }
+    }
+
+    /// Bytes held on the grid.
+    pub fn bytes(&self) -> usize {
+        self.components.bytes() + self.measure.bytes()
+    }
+
+    /// The air components in the mouths of running air sources, and what they get in this step, in cells.
+    fn find_fed(&mut self, around: &AirInput<'_, D>, sources: &[AirSource<D>], dt: Real) {
+        let (blocks, grid) = (around.blocks, around.blocks.grid());
+        let (half, dx) = (0.5 * SIDE as Real, grid.dx);
+        self.fed.clear();
+        for source in sources.iter().filter(|source| source.is_running(around.time)) {
+            let first_fed = self.fed.len();
+            let [low, high] = source.shape.extent();
+            let may_meet = |first: [i32; D]| {
+                (0..D).all(|k| {
+                    first[k] as Real * dx <= high[k] && (first[k] + SIDE as i32) as Real * dx >= low[k]
+                })
+            };
+            for &slot in blocks.slots().as_slice() {
+                let first = blocks.first_cell(slot as usize);
+                if !may_meet(first) {
+                    continue;
+                }
+                let centre = Vector::from_fn(|k, _| (first[k] as Real + half) * dx);
+                if source.shape.distance(&centre) > half * (D as Real).sqrt() * dx {
+                    continue;
+                }
+                for local in 0..block_cells(D) {
+                    if around.label.block(slot as usize)[local] != Label::Air {
+                        continue;
+                    }
+                    let at = unflatten::<D>(local, SIDE);
+                    let x = Vector::from_fn(|k, _| ((first[k] + at[k] as i32) as Real + 0.5) * dx);
+                    let component = self.components.of.block(slot as usize)[local];
+                    let known = self.fed[first_fed..].iter().any(|&(fed, _)| fed == component);
+                    if !known && source.shape.distance(&x) < 0.0 {
+                        self.fed.push((component, 0.0));
+                    }
+                }
+            }
+            let count = (self.fed.len() - first_fed).max(1);
+            let cells = source.rate * dt / grid.cell_volume() / count as Real;
+            self.fed[first_fed..].iter_mut().for_each(|(_, volume)| *volume = cells);
+        }
+    }
+}
+
+impl ComponentRoles {
+    /// Says what every air component that touches liquid is to the projection: closed ones keep their volume, by a
+    /// shared unknown if air is weightless.
+    fn assign_nodes<const D: usize>(
+        &mut self,
+        records: &[Record],
+        measure: &Measure<D>,
+        conserve: bool,
+        dt: Real,
+    ) {
+        let scale = if self.dt > 0.0 { dt / self.dt } else { 0.0 };
+        self.dt = dt;
         self.node.clear();
         self.node.resize(records.len(), FREE);
-        self.region_of_node.clear();
+        self.component_of_node.clear();
         self.weight.clear();
         self.guess.clear();
         self.kept.clear();
@@ -170,7 +275,7 @@ impl<const D: usize> Air<D> {
         if !conserve {
             return;
         }
-        for (_, air, _) in self.measure.touching() {
+        for (_, air, _) in measure.touching() {
             let closed = !records[air as usize].open;
             self.kept[air as usize] = closed;
             if self.mass > 0.0 {
@@ -182,18 +287,18 @@ impl<const D: usize> Air<D> {
         if self.mass > 0.0 {
             return;
         }
-        for (region, node) in self.node.iter_mut().enumerate().filter(|(_, node)| **node != FREE) {
-            *node = self.region_of_node.len() as u32;
-            self.region_of_node.push(region as u32);
-            self.weight.push(records[region].volume.max(1.0));
-            self.guess.push(records[region].pressure * scale);
+        for (component, node) in self.node.iter_mut().enumerate().filter(|(_, node)| **node != FREE) {
+            *node = self.component_of_node.len() as u32;
+            self.component_of_node.push(component as u32);
+            self.weight.push(records[component].volume.max(1.0));
+            self.guess.push(records[component].pressure * scale);
         }
     }
 
-    /// The regions as the projection sees them.
-    pub fn roles(&self) -> Roles<'_> {
+    /// The components, whose cells are given, as the projection sees them.
+    pub fn roles<'a, const D: usize>(&'a self, components: &'a Components<D>) -> Roles<'a> {
         Roles {
-            region: &self.regions.of,
+            component: &components.of,
             node: &self.node,
             air_mass: self.mass,
             outflow: &self.outflow,
@@ -202,77 +307,33 @@ impl<const D: usize> Air<D> {
         }
     }
 
-    /// Notes the bubbles' scaled pressures: a guess for the next solve. Where every cell has its own, their mean.
-    pub fn note_pressures(&mut self, blocks: &Blocks<D>, projection: &Projection<D>) {
-        let records = self.tracker.records_mut();
-        for (&region, &q) in self.region_of_node.iter().zip(projection.shared_q()) {
-            records[region as usize].pressure = q;
-        }
-        if self.mass > 0.0 {
-            let q = |slot: usize, local: usize| projection.q.block(slot)[local];
-            self.tally.update(blocks, &self.regions, &projection.label, q);
-            for (record, sum) in records.iter_mut().zip(&self.tally.sums).filter(|(_, sum)| sum[0] > 0.0) {
-                record.pressure = sum[1] / sum[0];
-            }
-        }
+    /// Whether any air has mass.
+    pub fn has_gas(&self) -> bool {
+        self.mass > 0.0
     }
 
-    /// Says which liquid is without particles from now on; a cell of it would have `per_cell`.
-    pub fn note_hollow(&mut self, hollow: &Hollow, per_cell: usize) {
-        let shares = hollow.shares().map(|(slot, cell, cells)| (slot, cell, cells * per_cell));
-        self.tracker.note_hollow(&self.measure, shares);
+    /// Whether the lists fit that many components.
+    pub(super) fn are_sane(&self, components: usize) -> bool {
+        let ComponentRoles { kept, node, component_of_node, weight, guess, asked, outflow, .. } = self;
+        let nodes = component_of_node.len();
+        [kept.len(), node.len(), asked.len(), outflow.len()] == [components; 4]
+            && [weight.len(), guess.len()] == [nodes; 2]
+            && node.iter().all(|&node| node >= OWN || (node as usize) < nodes)
+            && component_of_node.iter().all(|&component| (component as usize) < components)
     }
 
-    /// Forgets pressures and the step they belong to.
+    /// Forgets the step that pressures belong to.
     pub fn forget_pressures(&mut self) {
-        self.tracker.records_mut().iter_mut().for_each(|record| record.pressure = 0.0);
-        self.last_dt = 0.0;
+        self.dt = 0.0;
     }
 
-    /// Whether the last projection kept an air region's volume.
-    pub fn is_constrained(&self, region: usize) -> bool {
-        self.kept.get(region).copied().unwrap_or(false)
+    /// Whether the last projection kept an air component's volume.
+    pub fn is_constrained(&self, component: usize) -> bool {
+        self.kept.get(component).copied().unwrap_or(false)
     }
 
-    /// Net outflow asked of a region, m/s: of air as a whole, of liquid in every deep cell.
-    pub fn outflow(&self, region: usize) -> Real {
-        self.targets.outflow.get(region).copied().unwrap_or(0.0)
-    }
-
-    /// Bytes held on the grid.
-    pub fn grid_bytes(&self) -> usize {
-        self.regions.bytes() + self.measure.bytes()
-    }
-
-    /// The air regions in the mouths of running air sources, and what they get in this step, in cells.
-    fn find_fed(&mut self, around: &Surroundings<'_, D>, sources: &[AirSource<D>], dt: Real) {
-        let (blocks, grid) = (around.blocks, around.blocks.grid());
-        let (half, dx) = (0.5 * SIDE as Real, grid.dx);
-        self.fed.clear();
-        for source in sources.iter().filter(|source| source.is_running(around.time)) {
-            let first_fed = self.fed.len();
-            for &slot in blocks.slots().as_slice() {
-                let first = blocks.first_cell(slot as usize);
-                let centre = Vector::from_fn(|k, _| (first[k] as Real + half) * dx);
-                if source.shape.distance(&centre) > half * (D as Real).sqrt() * dx {
-                    continue;
-                }
-                for local in 0..block_cells(D) {
-                    if around.label.block(slot as usize)[local] != Label::Air {
-                        continue;
-                    }
-                    let at = unflatten::<D>(local, SIDE);
-                    let x = Vector::from_fn(|k, _| ((first[k] + at[k] as i32) as Real + 0.5) * dx);
-                    let region = self.regions.of.block(slot as usize)[local];
-                    let known = self.fed[first_fed..].iter().any(|&(fed, _)| fed == region);
-                    if source.shape.distance(&x) < 0.0 && !known {
-                        self.fed.push((region, 0.0));
-                    }
-                }
-            }
-            let count = (self.fed.len() - first_fed).max(1);
-            let cells = source.rate * dt / grid.cell_volume() / count as Real;
-            self.fed[first_fed..].iter_mut().for_each(|(_, volume)| *volume = cells);
-        }
+    /// Net outflow asked of a component, m/s: of air as a whole, of liquid in every deep cell.
+    pub fn outflow(&self, component: usize) -> Real {
+        self.asked.get(component).copied().unwrap_or(0.0)
     }
 }

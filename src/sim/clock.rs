@@ -20,7 +20,7 @@ pub enum Stage {
     Surface,
     /// What each cell is made of.
     Label,
-    /// Connected regions of air and liquid.
+    /// Connected components of air and liquid.
     Fill,
     /// Bubbles known again, and their volumes.
     Track,

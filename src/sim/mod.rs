@@ -1,23 +1,23 @@
 //! The simulation: state, parameters, scratch memory, the substep, and what it reports.
 
+mod affine_cells;
 mod air;
 mod bubbles;
 mod clock;
-mod even;
-mod gas;
 mod params;
 mod report;
+mod save;
 mod setup;
 mod simulation;
 mod state;
 mod step;
 mod survey;
 
-pub use air::Air;
+pub use air::{Air, ComponentRoles};
 pub use clock::{FrameTimes, Stage, StageTimes};
 pub use params::{
-    Bubbles, Group, Level, Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, Preconditioner,
-    SolverKind, param, params_table, set_param,
+    Bubbles, Group, Level, Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, SolverKind, param,
+    params_table, set_param,
 };
 pub use report::{
     BubbleReport, CellCounts, Divergence, FrameReport, LiquidReport, SolveReport, TileCounts, UnknownCounts,

@@ -38,7 +38,7 @@ pub struct FrameReport {
     pub divergence: Divergence,
     /// The liquid as a whole.
     pub liquid: LiquidReport,
-    /// Connected air regions, the outside air among them.
+    /// Connected air components, the outside air among them.
     pub bubbles: Vec<BubbleReport>,
     /// What happened to bubbles in this frame.
     pub events: Vec<Event>,
@@ -70,7 +70,7 @@ pub struct UnknownCounts {
     pub pressure: usize,
     /// One per bubble.
     pub bubble: usize,
-    /// Those of reduced bodies.
+    /// Numbers of the affine motions of reduced bodies.
     pub body: usize,
 }
 
@@ -115,7 +115,7 @@ pub struct LiquidReport {
     pub front: f64,
 }
 
-/// One connected region of air.
+/// One connected component of air.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BubbleReport {
     /// Stays the same for as long as the bubble lives.

@@ -3,17 +3,19 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use crate::bubbles::Tracker;
+use crate::geometry::Boundary;
 use crate::grid::{Blocks, Field};
-use crate::linear::SolveInfo;
+use crate::linear::{PreconditionerKind, SolveInfo};
 use crate::liquid::{self, MOST_CELLS};
-use crate::math::Real;
-use crate::pressure::Projection;
+use crate::math::{Real, compiled_here};
+use crate::pressure::{Projection, Roles};
 
 use super::step::{StepReport, layout, prepare, solver_params, substep};
 use super::survey::survey;
 use super::{
-    FrameReport, FrameTimes, Params, Preconditioner, Scratch, Setup, SolveReport, Stage, StageTimes, State,
-    TileCounts, UnknownCounts,
+    FrameReport, FrameTimes, Params, Scratch, Setup, SolveReport, Stage, StageTimes, State, TileCounts,
+    UnknownCounts,
 };
 
 /// Why a simulation cannot go on.
@@ -33,14 +35,27 @@ pub enum SimError {
 }
 
 /// A running simulation.
+///
+/// ```no_run
+/// use std::sync::atomic::AtomicBool;
+///
+/// use glug::scene::{AnyScene, Overrides, load};
+/// use glug::sim::Simulation;
+///
+/// let AnyScene::TwoD(scene) = load("water_cooler_2d", &Overrides::default())? else { panic!("a scene in 2D") };
+/// let mut simulation = Simulation::new(&scene.setup)?;
+/// let stop = AtomicBool::new(false);
+/// while let Some(report) = simulation.advance_frame(1.0 / scene.fps, &stop)? {
+///     println!("{} bubbles after {:.2} s", report.bubbles.len(), report.time);
+///     simulation.params.gravity *= 0.99;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Simulation<const D: usize> {
     /// Live parameters: change them between two calls.
     pub params: Params,
     state: State<D>,
     scratch: Scratch<D>,
-    frame: usize,
-    last_dt: Real,
-    events_reported: usize,
 }
 
 /// Bytes held, by what they grow with.
@@ -58,47 +73,60 @@ pub struct MemoryReport {
     pub stored_cells: usize,
 }
 
+compiled_here! {
+    fn start<D>(setup: &Setup<D>) -> Result<Simulation<D>, SimError> = run_start;
+}
+
+fn run_start<const D: usize>(setup: &Setup<D>) -> Result<Simulation<D>, SimError> {
+    let mut simulation =
+        Simulation { params: setup.params.clone(), state: State::new(setup), scratch: Scratch::new() };
+    let layout = layout(&setup.params, 0);
+    for (index, body) in setup.liquids.iter().enumerate() {
+        let earlier = &setup.liquids[..index];
+        let state = &mut simulation.state;
+        liquid::seed(
+            &mut state.particles,
+            &setup.grid,
+            &body.shape,
+            &state.walls,
+            &layout,
+            |x| body.flow.at(x),
+            |x| earlier.iter().any(|other| other.shape.distance(x) < 0.0),
+        );
+    }
+    if simulation.state.particles.is_empty() && setup.sources.is_empty() {
+        return Err(SimError::NoLiquid);
+    }
+    prepare(&mut simulation.state, &simulation.params, &mut simulation.scratch)?;
+    Ok(simulation)
+}
+
 impl<const D: usize> Simulation<D> {
     /// Seeds the liquid and makes its velocity divergence-free.
     pub fn new(setup: &Setup<D>) -> Result<Self, SimError> {
-        let mut simulation = Simulation {
-            params: setup.params.clone(),
-            state: State::new(setup),
-            scratch: Scratch::new(),
-            frame: 0,
-            last_dt: 0.0,
-            events_reported: 0,
-        };
-        let layout = layout(&setup.params, 0);
-        for (index, body) in setup.liquids.iter().enumerate() {
-            let earlier = &setup.liquids[..index];
-            let state = &mut simulation.state;
-            liquid::seed(
-                &mut state.particles,
-                &setup.grid,
-                &body.shape,
-                &state.walls,
-                &layout,
-                |x| body.flow.at(x),
-                |x| earlier.iter().any(|other| other.shape.distance(x) < 0.0),
-            );
-        }
-        if simulation.state.particles.is_empty() && setup.sources.is_empty() {
-            return Err(SimError::NoLiquid);
-        }
-        prepare(&mut simulation.state, &simulation.params, &mut simulation.scratch)?;
-        Ok(simulation)
+        start(setup)
     }
 
-    /// The same simulation at the same moment, to go its own way.
+    /// A copy at this moment, to go its own way.
     pub fn branch(&self) -> Self {
-        let mut scratch = Scratch::new();
-        scratch.resize(self.state.blocks.slot_count());
-        Simulation { params: self.params.clone(), state: self.state.clone(), scratch, ..*self }
+        Simulation {
+            params: self.params.clone(),
+            state: self.state.clone(),
+            scratch: Scratch::of(&self.state),
+        }
     }
 
-    /// Advances by one frame, in as many substeps as the CFL number asks for. `None` when told to stop; the state
-    /// is then that of the last whole substep.
+    pub(super) fn from_parts(params: Params, state: State<D>, scratch: Scratch<D>) -> Self {
+        Simulation { params, state, scratch }
+    }
+
+    /// Drops all working memory, and finds anew what follows from the state. That takes time and changes nothing.
+    pub fn renew_scratch(&mut self) {
+        self.scratch = Scratch::of(&self.state);
+    }
+
+    /// Advances by one frame, in as many substeps as the CFL number asks for. `None` when `stop` was set; the
+    /// state is then that of the last whole substep.
     pub fn advance_frame(
         &mut self,
         frame_seconds: Real,
@@ -107,7 +135,8 @@ impl<const D: usize> Simulation<D> {
         self.advance_frame_with(frame_seconds, stop, &mut |_| ())
     }
 
-    /// The same; before every substep `between` may change the parameters, or take its time.
+    /// Advances by one frame; before every substep `between` may change the parameters, or take its time. `None` when
+    /// `stop` was set, as for [`Self::advance_frame`].
     pub fn advance_frame_with(
         &mut self,
         frame_seconds: Real,
@@ -130,10 +159,9 @@ impl<const D: usize> Simulation<D> {
                 return Ok(None);
             }
             steps.push(step);
-            self.last_dt = dt;
             left -= dt;
         }
-        self.frame += 1;
+        self.state.frame += 1;
         Ok(Some(self.report(&steps, times, start)))
     }
 
@@ -149,8 +177,10 @@ impl<const D: usize> Simulation<D> {
     }
 
     fn report(&mut self, steps: &[StepReport], times: StageTimes, start: Instant) -> FrameReport {
-        let mut report = survey(&self.state, &self.params, &mut self.scratch.partial, self.last_dt);
-        report.frame = self.frame;
+        let mut partial = std::mem::take(&mut self.scratch.partial);
+        let mut report = survey(&self.state, &self.scratch, &self.params, &mut partial);
+        self.scratch.partial = partial;
+        report.frame = self.state.frame;
         report.substeps = steps.len();
         report.solve = steps
             .iter()
@@ -175,9 +205,9 @@ impl<const D: usize> Simulation<D> {
         if failed > 0 {
             report.warnings.push(format!("{failed} of {} pressure solves missed the tolerance", steps.len()));
         }
-        let history = self.state.air.tracker.history();
-        report.events = history.since(self.events_reported).copied().collect();
-        self.events_reported = history.total();
+        let history = self.state.tracker.history();
+        report.events = history.since(self.state.events_reported).copied().collect();
+        self.state.events_reported = history.total();
         let fell_back = steps.iter().filter(|step| step.solve.info.fallback).count();
         if fell_back > 0 {
             report.warnings.push(format!(
@@ -197,7 +227,8 @@ impl<const D: usize> Simulation<D> {
     /// What the projection's scaled pressure is to be multiplied by, Pa; zero before the first substep.
     pub fn pascal_per_q(&self) -> Real {
         let dx = self.state.blocks.grid().dx;
-        if self.last_dt > 0.0 { self.params.density * dx / self.last_dt } else { 0.0 }
+        let dt = self.state.last_dt;
+        if dt > 0.0 { self.params.density * dx / dt } else { 0.0 }
     }
 
     /// The active part of the grid.
@@ -222,7 +253,7 @@ impl<const D: usize> Simulation<D> {
 
     /// Frames so far.
     pub fn frame(&self) -> usize {
-        self.frame
+        self.state.frame
     }
 
     /// Simulated seconds.
@@ -230,27 +261,42 @@ impl<const D: usize> Simulation<D> {
         self.state.time
     }
 
-    /// Regions of air and liquid.
-    pub fn air(&self) -> &super::Air<D> {
-        &self.state.air
+    /// The walls on the grid.
+    pub fn boundary(&self) -> &Boundary<D> {
+        &self.scratch.boundary
     }
 
-    /// The last projection: labels, matrix, pressure.
+    /// Components of air and liquid.
+    pub fn air(&self) -> &super::Air<D> {
+        &self.scratch.air
+    }
+
+    /// Who the components are, from step to step.
+    pub fn tracker(&self) -> &Tracker {
+        &self.state.tracker
+    }
+
+    /// What they were to the last projection.
+    pub fn roles(&self) -> Roles<'_> {
+        self.state.component_roles.roles(&self.scratch.air.components)
+    }
+
+    /// The last projection: labels, tiles, matrix.
     pub fn projection(&self) -> &Projection<D> {
-        &self.state.projection
+        &self.scratch.projection
     }
 
     /// Solves the last projection's system again, from zero, with a preconditioner of choice and to the relative
     /// tolerance alone; the account has the median times of `repeats` solves.
     pub fn solve_again(
         &self,
-        preconditioner: Preconditioner,
+        preconditioner: PreconditionerKind,
         repeats: usize,
     ) -> (SolveInfo, Field<f64>, Vec<f64>) {
         let params =
             Params { preconditioner, tolerance_floor: 0.0, max_iterations: 100_000, ..self.params.clone() };
-        let solver = solver_params(&params, self.state.blocks.grid().dx, self.last_dt.max(1e-9));
-        self.state.projection.solve_afresh(&self.state.blocks, &solver, repeats)
+        let solver = solver_params(&params, self.state.blocks.grid().dx, self.state.last_dt.max(1e-9));
+        self.scratch.projection.solve_afresh(&self.state.blocks, &solver, repeats)
     }
 
     /// The whole state.
@@ -260,21 +306,7 @@ impl<const D: usize> Simulation<D> {
 
     /// Memory in use.
     pub fn memory(&self) -> MemoryReport {
-        let State {
-            particles,
-            hollow,
-            blocks,
-            boundary,
-            velocity,
-            earlier,
-            gas,
-            surface,
-            projection,
-            sorter,
-            surface_scratch,
-            air,
-            ..
-        } = &self.state;
+        let State { particles, blocks, .. } = &self.state;
         let near_cells = blocks
             .slots()
             .as_slice()
@@ -283,18 +315,8 @@ impl<const D: usize> Simulation<D> {
             .map(|bits| bits.count_ones() as usize)
             .sum();
         MemoryReport {
-            grid_bytes: blocks.bytes()
-                + boundary.bytes()
-                + velocity.iter().chain(earlier).map(Field::bytes).sum::<usize>()
-                + gas.bytes()
-                + surface.bytes()
-                + projection.bytes()
-                + sorter.grid_bytes()
-                + surface_scratch.bytes()
-                + air.grid_bytes()
-                + hollow.bytes()
-                + self.scratch.bytes(),
-            particle_bytes: particles.bytes() + sorter.bytes() + air.tracker.particle_bytes(),
+            grid_bytes: self.state.grid_bytes() + self.scratch.grid_bytes(),
+            particle_bytes: self.state.particle_bytes() + self.scratch.sorter.bytes(),
             particles: particles.len(),
             near_cells,
             stored_cells: blocks.slots().len() * crate::grid::block_cells(D),

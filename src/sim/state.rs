@@ -1,26 +1,35 @@
 //! State and scratch memory of a simulation.
+//!
+//! A [`State`] is all that is needed to go on. Whatever follows from it (labels, connected components, the walls on the
+//! grid) and whatever only makes the next substep faster (the solver's levels, matrices, lists) is part of [`Scratch`]:
+//! [`Scratch::of`] finds the former anew, to the last bit, and so a substep with new memory gives the same as one with
+//! old.
 
+use crate::bubbles::Tracker;
+use crate::gas::Gas;
 use crate::geometry::{Boundary, Walls};
-use crate::grid::{Blocks, CellSet, Field, Slots, block_cells};
-use crate::liquid::{
-    ExtrapolateScratch, FaceMask, Gas, Hollow, HollowScratch, Particles, Sorter, SurfaceScratch,
-};
+use crate::grid::{Blocks, CellSet, ExtrapolateScratch, FaceMask, Field, Slots, block_cells};
+use crate::liquid::{CellRanges, Core, CoreScratch, Emitter, Particles, Sorter, SurfaceScratch};
 use crate::math::Real;
-use crate::pressure::Projection;
+use crate::pressure::{Pressure, Projection};
+use crate::tiles::TileMemory;
 
-use super::{Air, AirSource, Drain, Setup, Source};
+use super::air::{Air, ComponentRoles};
+use super::{AirSource, Drain, Setup, Source};
 
-/// All that is needed to go on after a restart.
+/// All that is needed to go on after a restart, between two substeps.
 #[derive(Clone)]
 pub struct State<const D: usize> {
     /// Simulated seconds.
     pub time: Real,
     /// Substeps so far.
     pub steps: u64,
-    /// The liquid.
-    pub particles: Particles<D>,
-    /// Where it has none, because it moves in tiles.
-    pub hollow: Hollow,
+    /// Frames so far.
+    pub frame: usize,
+    /// Seconds that the last substep took; zero before the first.
+    pub last_dt: Real,
+    /// Largest face velocity component, m/s.
+    pub max_component: Real,
     /// Solids and closed sides.
     pub walls: Walls<D>,
     /// Where liquid appears.
@@ -31,32 +40,45 @@ pub struct State<const D: usize> {
     pub air_sources: Vec<AirSource<D>>,
     /// The active part of the grid.
     pub blocks: Blocks<D>,
-    /// The walls on it.
-    pub boundary: Boundary<D>,
+    /// The liquid.
+    pub particles: Particles<D>,
+    /// Which of its particles lie in which cell.
+    pub ranges: CellRanges,
+    /// Where it has none, because it moves in tiles.
+    pub core: Core,
     /// Face velocities, m/s: divergence-free in the liquid, extrapolated around it.
     pub velocity: [Field<f32>; D],
     /// Face velocities of the substep before, m/s; zero where there was none.
     pub earlier: [Field<f32>; D],
     /// The velocity of air that has mass.
     pub gas: Gas<D>,
-    /// Seconds that the last substep took; zero before the first.
-    pub last_dt: Real,
     /// The liquid's signed distance at cell centres, metres.
     pub surface: Field<f32>,
-    /// Labels, and the pressure that the next solve starts from.
-    pub projection: Projection<D>,
-    /// Particles by cell.
-    pub sorter: Sorter<D>,
-    /// Cells surrounded by liquid.
-    pub surface_scratch: SurfaceScratch,
-    /// Regions of air and liquid, and the volumes they are to keep.
-    pub air: Air<D>,
-    /// Largest face velocity component, m/s.
-    pub max_component: Real,
+    /// The pressure that the next solve starts from.
+    pub pressure: Pressure,
+    /// How tiles move.
+    pub tiles: TileMemory,
+    /// Who the components of air and liquid are, and the volumes they are to keep.
+    pub tracker: Tracker,
+    /// What the last projection was told about them.
+    pub component_roles: ComponentRoles,
+    /// Events of bubbles that reports have told about.
+    pub events_reported: usize,
 }
 
-/// Memory that a substep reuses. Dropping it changes speed, never results.
+/// Memory that a substep reuses, and what follows from a state. Dropping it for [`Self::of`] changes speed, never
+/// results.
 pub struct Scratch<const D: usize> {
+    /// The walls on the grid.
+    pub boundary: Boundary<D>,
+    /// Components of air and liquid.
+    pub air: Air<D>,
+    /// Labels, tiles, matrices and the linear solver.
+    pub projection: Projection<D>,
+    /// Memory of the sorting.
+    pub sorter: Sorter<D>,
+    /// Cells surrounded by liquid.
+    pub surface: SurfaceScratch,
     /// Velocities before the projection: FLIP wants the difference. During the transfer, the weights.
     pub before: [Field<f32>; D],
     /// Faces whose velocity is known.
@@ -64,13 +86,15 @@ pub struct Scratch<const D: usize> {
     /// Faces where the velocity of air is known, one axis at a time.
     pub known: FaceMask,
     /// Where liquid without particles went, and with what velocity.
-    pub hollow: HollowScratch<D>,
+    pub core: CoreScratch<D>,
     /// Cells that move as one affine field.
-    pub even: CellSet,
+    pub affine: CellSet,
     /// Memory of the extrapolation.
     pub extrapolate: ExtrapolateScratch,
-    /// Something small per block.
-    pub flags: Field<u8>,
+    /// Particles to be born per block.
+    pub births: Field<u32>,
+    /// Where each source wants particles.
+    pub emitters: Vec<Emitter<D>>,
     /// Lists of blocks.
     pub slots: Slots,
     /// Sums per block.
@@ -84,25 +108,43 @@ impl<const D: usize> State<D> {
         State {
             time: 0.0,
             steps: 0,
-            particles: Particles::default(),
-            hollow: Hollow::default(),
+            frame: 0,
+            last_dt: 0.0,
+            max_component: 0.0,
             walls: Walls { solids: setup.solids.clone(), size: setup.size, open: setup.open },
             sources: setup.sources.clone(),
             drains: setup.drains.clone(),
             air_sources: setup.air_sources.clone(),
             blocks: Blocks::new(setup.grid),
-            boundary: Boundary::new(),
+            particles: Particles::default(),
+            ranges: CellRanges::new(D),
+            core: Core::default(),
             velocity: std::array::from_fn(|_| Field::new(cells, 0.0)),
             earlier: std::array::from_fn(|_| Field::new(cells, 0.0)),
             gas: Gas::new(),
-            last_dt: 0.0,
             surface: Field::new(cells, crate::liquid::KERNEL_CELLS * setup.grid.dx as f32),
-            projection: Projection::new(),
-            sorter: Sorter::new(),
-            surface_scratch: SurfaceScratch::new(D),
-            air: Air::default(),
-            max_component: 0.0,
+            pressure: Pressure::new(D),
+            tiles: TileMemory::default(),
+            tracker: Tracker::default(),
+            component_roles: ComponentRoles::default(),
+            events_reported: 0,
         }
+    }
+
+    /// Bytes held on the grid.
+    pub fn grid_bytes(&self) -> usize {
+        self.blocks.bytes()
+            + self.ranges.bytes()
+            + self.core.bytes()
+            + self.velocity.iter().chain(&self.earlier).map(Field::bytes).sum::<usize>()
+            + self.gas.bytes()
+            + self.surface.bytes()
+            + self.pressure.q.bytes()
+    }
+
+    /// Bytes held per particle.
+    pub fn particle_bytes(&self) -> usize {
+        self.particles.bytes() + self.tracker.particle_bytes()
     }
 }
 
@@ -110,34 +152,52 @@ impl<const D: usize> Scratch<D> {
     /// No memory yet.
     pub fn new() -> Self {
         Scratch {
+            boundary: Boundary::new(),
+            air: Air::default(),
+            projection: Projection::new(),
+            sorter: Sorter::new(),
+            surface: SurfaceScratch::new(D),
             before: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
             valid: std::array::from_fn(|_| FaceMask::new(D)),
             known: FaceMask::new(D),
-            hollow: HollowScratch::new(),
-            even: CellSet::new(),
+            core: CoreScratch::new(),
+            affine: CellSet::new(),
             extrapolate: ExtrapolateScratch::new(D),
-            flags: Field::new(1, 0),
+            births: Field::new(1, 0),
+            emitters: Vec::new(),
             slots: Slots::default(),
             partial: Vec::new(),
         }
+    }
+
+    /// New memory for a state between two substeps, with all that follows from it.
+    pub fn of(state: &State<D>) -> Self {
+        let mut scratch = Scratch::new();
+        super::step::derive(state, &mut scratch);
+        scratch
     }
 
     /// Makes room for the active blocks.
     pub fn resize(&mut self, slots: usize) {
         self.before.iter_mut().for_each(|field| field.resize(slots));
         self.valid.iter_mut().for_each(|mask| mask.bits.resize(slots));
-        self.flags.resize(slots);
+        self.births.resize(slots);
     }
 
-    /// Bytes held.
-    pub fn bytes(&self) -> usize {
-        self.before.iter().map(Field::bytes).sum::<usize>()
+    /// Bytes held on the grid.
+    pub fn grid_bytes(&self) -> usize {
+        self.boundary.bytes()
+            + self.air.bytes()
+            + self.projection.bytes()
+            + self.sorter.grid_bytes()
+            + self.surface.bytes()
+            + self.before.iter().map(Field::bytes).sum::<usize>()
             + self.valid.iter().map(|mask| mask.bits.bytes()).sum::<usize>()
             + self.known.bits.bytes()
-            + self.hollow.bytes()
-            + self.even.bytes()
+            + self.core.bytes()
+            + self.affine.bytes()
             + self.extrapolate.bytes()
-            + self.flags.bytes()
+            + self.births.bytes()
     }
 }
 

@@ -5,30 +5,40 @@ use rayon::prelude::*;
 use crate::geometry::Label;
 use crate::grid::{Halo, SIDE, halo_cells, load_halo};
 use crate::liquid::{self, Particles};
-use crate::math::{Real, unflatten};
+use crate::math::{compiled_here, unflatten};
 use crate::pressure;
 
 use super::bubbles::survey_bubbles;
-use super::{CellCounts, Divergence, FrameReport, LiquidReport, Params, State};
+use super::{CellCounts, Divergence, FrameReport, LiquidReport, Params, Scratch, State};
 
-/// Everything about the state that does not depend on how the frame went.
-pub(super) fn survey<const D: usize>(
+compiled_here! {
+    /// Everything about the state that does not depend on how the frame went.
+    pub(super) fn survey<D>(
+        state: &State<D>,
+        scratch: &Scratch<D>,
+        params: &Params,
+        partial: &mut Vec<f64>,
+    ) -> FrameReport = run_survey;
+}
+
+fn run_survey<const D: usize>(
     state: &State<D>,
+    scratch: &Scratch<D>,
     params: &Params,
     partial: &mut Vec<f64>,
-    dt: Real,
 ) -> FrameReport {
+    let dt = state.last_dt;
     let grid = *state.blocks.grid();
     let problem = pressure::Problem {
         blocks: &state.blocks,
-        boundary: &state.boundary,
+        boundary: &scratch.boundary,
         walls: &state.walls,
         surface: &state.surface,
         impulse: [0.0; D],
-        roles: state.air.roles(),
+        roles: state.component_roles.roles(&scratch.air.components),
         time: state.time,
     };
-    let [max, rms] = pressure::divergence(&problem, &state.projection, &state.velocity, partial);
+    let [max, rms] = pressure::divergence(&problem, &scratch.projection, &state.velocity, partial);
     let extremes = survey_particles(&state.particles);
     FrameReport {
         time: state.time,
@@ -37,27 +47,29 @@ pub(super) fn survey<const D: usize>(
         cells_xyz: grid.cells.to_vec(),
         dx: grid.dx,
         particles: extremes.alive,
-        cells: count_cells(state),
+        cells: count_cells(state, scratch),
         divergence: Divergence { max: max * dt, rms: rms * dt },
-        liquid: survey_liquid(state, params, &extremes),
-        bubbles: survey_bubbles(state, params, dt),
+        liquid: survey_liquid(state, scratch, params, &extremes),
+        bubbles: survey_bubbles(state, scratch, params),
         ..FrameReport::default()
     }
 }
 
-fn count_cells<const D: usize>(state: &State<D>) -> CellCounts {
-    let mut counts = CellCounts::default();
-    for &slot in state.blocks.slots().as_slice() {
-        for label in state.projection.label.block(slot as usize) {
-            counts.stored += 1;
-            match label {
-                Label::Air => counts.air += 1,
-                Label::Liquid => counts.liquid += 1,
-                Label::Solid => counts.solid += 1,
-            }
-        }
-    }
-    counts
+fn count_cells<const D: usize>(state: &State<D>, scratch: &Scratch<D>) -> CellCounts {
+    let count_block = |&slot: &u32| {
+        let labels = scratch.projection.label.block(slot as usize);
+        let count = |wanted: Label| labels.iter().filter(|&&label| label == wanted).count();
+        let [air, liquid, solid] = [Label::Air, Label::Liquid, Label::Solid].map(count);
+        CellCounts { air, liquid, solid, stored: labels.len() }
+    };
+    let add = |a: CellCounts, b: CellCounts| CellCounts {
+        air: a.air + b.air,
+        liquid: a.liquid + b.liquid,
+        solid: a.solid + b.solid,
+        stored: a.stored + b.stored,
+    };
+    let slots = state.blocks.slots().as_slice().par_iter().with_min_len(16);
+    slots.map(count_block).reduce(CellCounts::default, add)
 }
 
 /// What the particles alone can tell.
@@ -96,11 +108,21 @@ struct Sums {
     speed_squared: f64,
 }
 
-fn survey_liquid<const D: usize>(state: &State<D>, params: &Params, extremes: &Extremes) -> LiquidReport {
+fn survey_liquid<const D: usize>(
+    state: &State<D>,
+    scratch: &Scratch<D>,
+    params: &Params,
+    extremes: &Extremes,
+) -> LiquidReport {
     let grid = *state.blocks.grid();
     // Collected in order, so that the sums are the same for any number of threads.
-    let blocks: Vec<Sums> =
-        state.blocks.slots().as_slice().par_iter().map(|&slot| survey_block(state, slot as usize)).collect();
+    let blocks: Vec<Sums> = state
+        .blocks
+        .slots()
+        .as_slice()
+        .par_iter()
+        .map(|&slot| survey_block(state, scratch, slot as usize))
+        .collect();
     let total = blocks.iter().fold(Sums::default(), |sum, block| Sums {
         cells: sum.cells + block.cells,
         moment: std::array::from_fn(|k| sum.moment[k] + block.moment[k]),
@@ -118,11 +140,11 @@ fn survey_liquid<const D: usize>(state: &State<D>, params: &Params, extremes: &E
     }
 }
 
-fn survey_block<const D: usize>(state: &State<D>, slot: usize) -> Sums {
+fn survey_block<const D: usize>(state: &State<D>, scratch: &Scratch<D>, slot: usize) -> Sums {
     let (blocks, dx) = (&state.blocks, state.blocks.grid().dx);
     let mut shares = [0f32; SIDE * SIDE * SIDE];
     let shares = &mut shares[..state.surface.block_len()];
-    liquid::liquid_shares(blocks, &state.boundary, &state.surface, slot, shares);
+    liquid::liquid_shares(blocks, &scratch.boundary, &state.surface, slot, shares);
     let mut sums = Sums::default();
     if shares.iter().all(|&share| share == 0.0) {
         return sums;

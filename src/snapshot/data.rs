@@ -124,8 +124,10 @@ pub struct Snapshot {
     pub solids: Arc<SolidField>,
     /// Simulated seconds per second of the wall clock, lately.
     pub pace: f64,
-    /// Wall seconds from the end of the step to the snapshot.
-    pub seconds: f64,
+    /// Wall seconds that making it kept the simulation from going on.
+    pub pause_seconds: f64,
+    /// Wall seconds that making it took beside the simulation.
+    pub draw_seconds: f64,
 }
 
 /// The solids' signed distance at the corners of a grid over the domain, in cells of the simulation.
@@ -153,7 +155,8 @@ impl Snapshot {
             poses: Vec::new(),
             solids: Arc::default(),
             pace: 0.0,
-            seconds: 0.0,
+            pause_seconds: 0.0,
+            draw_seconds: 0.0,
         }
     }
 

@@ -18,18 +18,20 @@ const REACH: f32 = 10.0;
 /// Particles a snapshot holds at most.
 const MOST_SAMPLES: usize = 60_000;
 
-/// The fields that are always there, and those that are wanted.
-pub fn cell_fields<const D: usize>(
-    simulation: &Simulation<D>,
-    surface: &Field<f32>,
-    wanted: Wanted,
-) -> CellFields {
+/// The distance to the shown surface in every cell, as [`CellFields::distance`] has it.
+pub fn distances<const D: usize>(blocks: &Blocks<D>, surface: &Field<f32>) -> Vec<u16> {
+    let (dense, dx) = (Dense::new(blocks), blocks.grid().dx as f32);
+    let mut distance = dense.gather(REACH, |slot, local| surface.block(slot)[local] / dx);
+    widen(&mut distance, dense.cells);
+    distance.iter().map(|&value| half_from_f32(value)).collect()
+}
+
+/// What every cell belongs to, and the fields that are wanted; all but the distance.
+pub fn cell_fields<const D: usize>(simulation: &Simulation<D>, wanted: Wanted) -> CellFields {
     let state = simulation.state();
     let blocks = &state.blocks;
     let dx = blocks.grid().dx as f32;
     let dense = Dense::new(blocks);
-    let mut distance = dense.gather(REACH, |slot, local| surface.block(slot)[local] / dx);
-    widen(&mut distance, dense.cells);
     let region = regions(simulation, &dense);
     let faces = |field: &Field<f32>, slot: usize, local: usize, axis: usize| {
         [field.block(slot)[local], above(blocks, field, slot, local, axis)]
@@ -50,45 +52,44 @@ pub fn cell_fields<const D: usize>(
     let scalars = wanted.scalars.then(|| {
         let pascal = simulation.pascal_per_q() as f32;
         dense.gather([0; 2], |slot, local| {
-            if !state.projection.has_pressure(slot, local) {
+            if !simulation.projection().has_pressure(slot, local) {
                 return [0; 2];
             }
             // Water a kilometre deep still fits into half precision when counted in hundreds of pascals.
-            let pressure = half_from_f32(state.projection.q.block(slot)[local] as f32 * pascal / 100.0);
-            if state.projection.label.block(slot)[local] != Label::Liquid {
+            let pressure = half_from_f32(state.pressure.q.block(slot)[local] as f32 * pascal / 100.0);
+            if simulation.projection().label.block(slot)[local] != Label::Liquid {
                 return [pressure, 0];
             }
             let outflow: f32 = (0..D)
                 .map(|axis| {
                     let [u0, u1] = faces(&state.velocity[axis], slot, local, axis);
-                    let [a0, a1] = faces(&state.boundary.open[axis], slot, local, axis);
+                    let [a0, a1] = faces(&simulation.boundary().open[axis], slot, local, axis);
                     a1 * u1 - a0 * u0
                 })
                 .sum();
             [pressure, half_from_f32(outflow / dx)]
         })
     });
-    let distance = distance.iter().map(|&value| half_from_f32(value)).collect();
     let roles = wanted.roles.then(|| roles(simulation, &dense)).flatten();
-    CellFields { cells: dense.cells, distance, region, velocity, scalars, roles }
+    CellFields { cells: dense.cells, distance: Vec::new(), region, velocity, scalars, roles }
 }
 
 /// What every cell belongs to; bubbles are numbered as the report lists them.
 fn regions<const D: usize>(simulation: &Simulation<D>, dense: &Dense<'_, D>) -> Vec<u16> {
     let (state, blocks) = (simulation.state(), simulation.blocks());
-    let regions = &state.air.regions;
-    let bubbles = BubbleList::new(state.air.tracker.records());
-    let of = |region: u32| bubbles.of_region(region).and_then(region::of_bubble);
+    let components = &simulation.air().components;
+    let bubbles = BubbleList::new(state.tracker.records());
+    let of = |component: u32| bubbles.of_component(component).and_then(region::of_bubble);
     let far = |cell: [i32; D]| {
         let index = blocks.table_index(blocks.grid().block_of(cell))?;
-        regions.far_region(index).and_then(of)
+        components.far_component(index).and_then(of)
     };
     dense.gather_with(
         |cell| far(cell).unwrap_or(region::AIR),
-        |slot, local| match state.projection.label.block(slot)[local] {
+        |slot, local| match simulation.projection().label.block(slot)[local] {
             Label::Liquid => region::LIQUID,
             Label::Solid => region::SOLID,
-            Label::Air => of(regions.of.block(slot)[local]).unwrap_or(region::AIR),
+            Label::Air => of(components.of.block(slot)[local]).unwrap_or(region::AIR),
         },
     )
 }
@@ -168,57 +169,111 @@ impl<'a, const D: usize> Dense<'a, D> {
     }
 }
 
+/// Distances up to here are those that the solver found, in cells.
+const TRUSTED: f32 = 1.2;
+
 /// Continues a distance that is exact near zero to cells farther away, by two sweeps over the neighbours. A ray can
 /// then leap over calm water instead of creeping through it. The result is up to a tenth too large.
 fn widen(distance: &mut [f32], [nx, ny, nz]: [usize; 3]) {
-    const TRUSTED: f32 = 1.2;
     // Cells farther from the surface than the solver looks carry a cut-off value: their distance is unknown.
     for value in distance.iter_mut() {
         if value.is_nan() || value.abs() >= TRUSTED {
             *value = if *value < 0.0 { -REACH } else { REACH };
         }
     }
-    let reach = |delta: i64| if delta < 0 { 1 } else { 0 };
-    let strides = [1i64, nx as i64, (nx * ny) as i64];
+    let mut sweep = Sweep { side: vec![0.0; nx], nearest: vec![0.0; nx] };
     for forward in [true, false] {
-        // The half of the neighbours that the sweep has visited already.
-        let sign = if forward { -1 } else { 1 };
-        let mut around = Vec::new();
-        for (dz, dy, dx) in (0..27).map(|k| (k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1)) {
-            let order = dz * 9 + dy * 3 + dx;
-            if (order * sign as i64) > 0 && (nz > 1 || dz == 0) {
-                let length = ((dx * dx + dy * dy + dz * dz) as f32).sqrt();
-                around.push(([dx, dy, dz], dx * strides[0] + dy * strides[1] + dz * strides[2], length));
-            }
-        }
-        let inside = |c: usize, d: i64, n: usize| (d >= 0 || c >= reach(d)) && (d <= 0 || c + 1 < n);
-        for step in 0..nx * ny * nz {
-            let index = if forward { step } else { nx * ny * nz - 1 - step };
-            let value = distance[index];
-            if value.abs() < TRUSTED {
-                continue;
-            }
-            let (i, j, k) = (index % nx, index / nx % ny, index / (nx * ny));
-            let interior = i > 0 && j > 0 && i + 1 < nx && j + 1 < ny && (nz == 1 || (k > 0 && k + 1 < nz));
-            let mut nearest = value.abs();
-            for ([dx, dy, dz], offset, length) in &around {
-                if interior || (inside(i, *dx, nx) && inside(j, *dy, ny) && inside(k, *dz, nz)) {
-                    let other = distance[(index as i64 + offset) as usize];
-                    // Across the surface the other side's distance counts the other way.
-                    let through = if (other < 0.0) == (value < 0.0) { other.abs() } else { -other.abs() };
-                    nearest = nearest.min((through + length).max(TRUSTED));
+        for step in 0..ny * nz {
+            let row = if forward { step } else { ny * nz - 1 - step };
+            let (j, k) = (row % ny, row / ny);
+            // The sweep has visited the rows on one side of this one.
+            let (own, visited, first) = if forward {
+                let (visited, rest) = distance.split_at_mut(row * nx);
+                (&mut rest[..nx], &*visited, 0)
+            } else {
+                let (rest, visited) = distance.split_at_mut((row + 1) * nx);
+                (&mut rest[row * nx..], &*visited, row + 1)
+            };
+            sweep.begin(own);
+            for (dy, dz) in [(-1, -1), (0, -1), (1, -1), (-1, 0)] {
+                let (dy, dz) = if forward { (dy, dz) } else { (-dy, -dz) };
+                let (Some(y), Some(z)) = (j.checked_add_signed(dy), k.checked_add_signed(dz)) else {
+                    continue;
+                };
+                if y < ny && z < nz {
+                    let at = (z * ny + y - first) * nx;
+                    sweep.hear(&visited[at..at + nx], (dy * dy + dz * dz) as f32);
                 }
             }
-            distance[index] = nearest.copysign(value);
+            sweep.settle(own, forward);
         }
     }
+}
+
+/// A row of cells on its way through [`widen`]. What comes from other rows is found for all cells at once.
+struct Sweep {
+    /// 1 outside the liquid, −1 inside.
+    side: Vec<f32>,
+    /// The way to the surface that is known by now.
+    nearest: Vec<f32>,
+}
+
+impl Sweep {
+    fn begin(&mut self, own: &[f32]) {
+        for ((side, nearest), value) in self.side.iter_mut().zip(&mut self.nearest).zip(own) {
+            *side = if *value < 0.0 { -1.0 } else { 1.0 };
+            *nearest = value.abs();
+        }
+    }
+
+    /// Ways through the cells of another row, so far away (squared).
+    fn hear(&mut self, other: &[f32], apart: f32) {
+        let (straight, slanted) = (apart.sqrt(), (apart + 1.0).sqrt());
+        let count = other.len();
+        self.hear_shifted(0, other, straight);
+        self.hear_shifted(1, &other[..count - 1], slanted);
+        // The last of the row has nobody behind it.
+        self.nearest[..count - 1]
+            .iter_mut()
+            .zip(&self.side)
+            .zip(&other[1..])
+            .for_each(|((nearest, side), other)| *nearest = lesser(*nearest, side * other + slanted));
+    }
+
+    fn hear_shifted(&mut self, from: usize, other: &[f32], length: f32) {
+        let cells = self.nearest[from..].iter_mut().zip(&self.side[from..]);
+        // Across the surface the other side's distance counts the other way.
+        cells
+            .zip(other)
+            .for_each(|((nearest, side), other)| *nearest = lesser(*nearest, side * other + length));
+    }
+
+    /// Ways along the row, and the result.
+    fn settle(&self, own: &mut [f32], forward: bool) {
+        let count = own.len();
+        let mut last: Option<f32> = None;
+        for step in 0..count {
+            let i = if forward { step } else { count - 1 - step };
+            if own[i].abs() >= TRUSTED {
+                let beside = last.map_or(REACH, |last| self.side[i] * last + 1.0);
+                own[i] = lesser(self.nearest[i], beside).max(TRUSTED).copysign(own[i]);
+            }
+            last = Some(own[i]);
+        }
+    }
+}
+
+/// The smaller of two numbers; unlike [`f32::min`] it is one instruction.
+#[inline]
+fn lesser(a: f32, b: f32) -> f32 {
+    if b < a { b } else { a }
 }
 
 /// The tiles of a simulation.
 pub fn tiles<const D: usize>(simulation: &Simulation<D>) -> Vec<TileView> {
     let dx = simulation.blocks().grid().dx;
     let Some(tiling) = &simulation.projection().tiling else { return Vec::new() };
-    let view = |tile: &crate::regions::Tile<D>| {
+    let view = |tile: &crate::tiles::Tile<D>| {
         let (velocity, gradient) = (tile.velocity(), tile.gradient(dx));
         let mut view = TileView { id: tile.id, high: [1; 3], ..TileView::default() };
         for axis in 0..D {
@@ -248,4 +303,61 @@ pub fn sample_particles<const D: usize>(simulation: &Simulation<D>) -> Vec<Sampl
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::hash_unit;
+
+    /// The sweeps of [`widen`], neighbour by neighbour.
+    fn widen_plainly(distance: &mut [f32], [nx, ny, nz]: [usize; 3]) {
+        for value in distance.iter_mut() {
+            if value.is_nan() || value.abs() >= TRUSTED {
+                *value = if *value < 0.0 { -REACH } else { REACH };
+            }
+        }
+        for forward in [true, false] {
+            for step in 0..nx * ny * nz {
+                let index = if forward { step } else { nx * ny * nz - 1 - step };
+                let value = distance[index];
+                if value.abs() < TRUSTED {
+                    continue;
+                }
+                let place = [index % nx, index / nx % ny, index / (nx * ny)].map(|c| c as i64);
+                let mut nearest = value.abs();
+                for (dz, dy, dx) in (0..27i64).map(|k| (k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1)) {
+                    let order = dz * 9 + dy * 3 + dx;
+                    let at = [place[0] + dx, place[1] + dy, place[2] + dz];
+                    let inside = (0..3).all(|k| at[k] >= 0 && at[k] < [nx, ny, nz][k] as i64);
+                    if inside && if forward { order < 0 } else { order > 0 } {
+                        let other = distance[(at[0] + nx as i64 * (at[1] + ny as i64 * at[2])) as usize];
+                        let through = if (other < 0.0) == (value < 0.0) { other.abs() } else { -other.abs() };
+                        let length = ((dx * dx + dy * dy + dz * dz) as f32).sqrt();
+                        nearest = nearest.min((through + length).max(TRUSTED));
+                    }
+                }
+                distance[index] = nearest.copysign(value);
+            }
+        }
+    }
+
+    #[test]
+    fn distances_are_continued_row_by_row_as_neighbour_by_neighbour() {
+        for cells in [[13, 9, 7], [1, 5, 4], [17, 11, 1], [2, 1, 1]] {
+            let count = cells.iter().product::<usize>();
+            let mut rows: Vec<f32> = (0..count as u64)
+                .map(|k| match hash_unit(k) {
+                    // A few cells beside the surface, the others far away on either side.
+                    share if share < 0.05 => 20.0 * share - 0.5,
+                    share if share < 0.06 => f32::NAN,
+                    share => 30.0 * (share - 0.6),
+                })
+                .collect();
+            let mut cell_by_cell = rows.clone();
+            widen(&mut rows, cells);
+            widen_plainly(&mut cell_by_cell, cells);
+            assert_eq!(rows, cell_by_cell, "{cells:?}");
+        }
+    }
 }

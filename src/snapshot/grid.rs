@@ -1,12 +1,41 @@
-//! From a simulation on the grid to a snapshot.
+//! From a simulation on the grid to a snapshot, in two parts: what has to be looked up in the simulation, and what can be
+//! made of it while the simulation goes on.
 
 use crate::geometry::extract_surface;
+use crate::math::compiled_here;
 use crate::sim::{Setup, Simulation};
 
 use super::data::{Snapshot, Triangles, Wanted};
-use super::fields::{cell_fields, sample_particles, tiles};
+use super::fields::{cell_fields, distances, sample_particles, tiles};
 use super::scenery::pose_of;
-use super::wall_surface::surface_up_to_walls;
+use super::wall_surface::WallSurface;
+
+/// What is left to be drawn of a moment: copies that know nothing of the simulation any more.
+pub struct Undrawn<const D: usize> {
+    surface: WallSurface<D>,
+}
+
+impl<const D: usize> Undrawn<D> {
+    /// Fills in what follows from the surface: its distance in every cell, and its triangles.
+    pub fn draw(&self, snapshot: &mut Snapshot) {
+        draw(self, snapshot);
+    }
+}
+
+compiled_here! {
+    /// Fills in what a simulation on the grid shows, with the costly parts that are wanted, as far as that is quick; all
+    /// but the solids' distance. Returns what is left.
+    pub fn sketch_grid<D>(
+        simulation: &Simulation<D>,
+        setup: &Setup<D>,
+        wanted: Wanted,
+        snapshot: &mut Snapshot,
+    ) -> Undrawn<D> = fill_in;
+}
+
+compiled_here! {
+    fn draw<D>(undrawn: &Undrawn<D>, snapshot: &mut Snapshot) -> () = finish;
+}
 
 /// Fills in what a simulation on the grid shows, with the costly parts that are wanted; all but the solids' distance.
 pub fn show_grid<const D: usize>(
@@ -15,15 +44,30 @@ pub fn show_grid<const D: usize>(
     wanted: Wanted,
     snapshot: &mut Snapshot,
 ) {
+    sketch_grid(simulation, setup, wanted, snapshot).draw(snapshot);
+}
+
+fn fill_in<const D: usize>(
+    simulation: &Simulation<D>,
+    setup: &Setup<D>,
+    wanted: Wanted,
+    snapshot: &mut Snapshot,
+) -> Undrawn<D> {
     let time = snapshot.report.time;
-    let surface = surface_up_to_walls(simulation);
     // The flow is part of the picture in 2D, and small.
     let wanted = Wanted { velocity: wanted.velocity || D == 2, ..wanted };
-    snapshot.cells = cell_fields(simulation, &surface, wanted);
+    snapshot.cells = cell_fields(simulation, wanted);
     snapshot.particles = wanted.particles.then(|| sample_particles(simulation));
     snapshot.tiles = tiles(simulation);
     snapshot.poses = setup.solids.iter().map(|solid| pose_of(solid, time)).collect();
+    Undrawn { surface: WallSurface::of(simulation) }
+}
+
+fn finish<const D: usize>(undrawn: &Undrawn<D>, snapshot: &mut Snapshot) {
+    let blocks = &undrawn.surface.blocks;
+    let surface = undrawn.surface.up_to_walls();
+    snapshot.cells.distance = distances(blocks, &surface);
     if D == 3 {
-        snapshot.surface = Triangles::from(&extract_surface(simulation.blocks(), &surface));
+        snapshot.surface = Triangles::from(&extract_surface(blocks, &surface));
     }
 }

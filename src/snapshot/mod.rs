@@ -1,7 +1,8 @@
 //! What a simulation shows of itself: small, single precision, immutable, understood without the solver.
 //!
 //! * [`Snapshot`]: a moment, of either dimension; [`Scenery`]: what stands still in it.
-//! * [`show_grid`]: how the grid solver fills a snapshot in. Other solvers fill in what they have.
+//! * [`show_grid`]: how the grid solver fills a snapshot in, at once; [`sketch_grid`]: in two parts, the second of which
+//!   needs no simulation. Other solvers fill in what they have.
 
 mod data;
 mod fields;
@@ -12,7 +13,7 @@ mod scenery;
 mod wall_surface;
 
 pub use data::{CellFields, SampleParticle, Snapshot, SolidField, TileView, Triangles, Wanted, region};
-pub use grid::show_grid;
+pub use grid::{Undrawn, show_grid, sketch_grid};
 pub use half::{f32_from_half, half_from_f32};
 pub use roles::role;
 pub use scenery::{Scenery, ScenerySolid, SolidPose, solid_field};

@@ -1,7 +1,7 @@
 //! What cells are to the pressure solve where some of them lie in tiles.
 
-use crate::regions::{CellRole, Fluid};
 use crate::sim::Simulation;
+use crate::tiles::{CellRole, Fluid};
 
 use super::fields::Dense;
 

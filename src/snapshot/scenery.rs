@@ -29,6 +29,8 @@ pub struct Scenery {
     pub size: [f32; 3],
     /// Cells along each axis; one along the third in 2D.
     pub cells: [usize; 3],
+    /// Cells along x that the scene file asks for.
+    pub own_cells: usize,
     /// Cell width, metres.
     pub dx: f32,
     /// Frames per simulated second.
@@ -93,6 +95,7 @@ impl Scenery {
             dimension: D,
             size: padded::<D>(|axis| setup.size[axis]),
             cells: std::array::from_fn(|axis| if axis < D { setup.grid.cells[axis] } else { 1 }),
+            own_cells: scene.own_cells,
             dx: setup.grid.dx as f32,
             fps: scene.fps,
             frames: scene.frames,

@@ -7,12 +7,12 @@ use bevy::prelude::*;
 use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured};
 
 use super::action::Action;
-use super::desk::Desk;
 use super::entities::DrawnEntities;
 use super::pick::pick;
 use super::session::{Panes, Session};
-use super::stage::{CUT_AXIS, Eye};
+use super::stage::{CUT_AXIS, OrbitCamera};
 use super::theme;
+use super::ui_state::UiState;
 use crate::export::{AtomicFile, Picture};
 use crate::runner::Command;
 use crate::sim::Model;
@@ -28,21 +28,21 @@ pub fn act(
     mut session: Option<ResMut<Session>>,
     mut panes: ResMut<Panes>,
     drawn: DrawnEntities,
-    mut desk: ResMut<Desk>,
-    mut eye: ResMut<Eye>,
+    mut ui_state: ResMut<UiState>,
+    mut camera: ResMut<OrbitCamera>,
     mut commands: Commands,
 ) {
     for action in pending.0.drain(..) {
         if let Some(session) = &mut session {
-            steer(&action, session, &mut panes, &mut desk);
+            steer(&action, session, &mut panes, &mut ui_state);
         }
-        look(&action, &drawn, &mut desk, &mut eye);
+        look(&action, &drawn, &mut ui_state, &mut camera);
         if let Action::Screenshot = action {
             commands.spawn(Screenshot::primary_window()).observe(save_screenshot);
         }
     }
     if let Some(session) = &mut session {
-        let on = |bits: u32| desk.layers & bits != 0;
+        let on = |bits: u32| ui_state.layers & bits != 0;
         session.want(Wanted {
             velocity: on(theme::ARROWS),
             scalars: on(theme::PRESSURE | theme::DIVERGENCE),
@@ -53,7 +53,7 @@ pub fn act(
 }
 
 /// Actions that the simulations hear of.
-fn steer(action: &Action, session: &mut Session, panes: &mut Panes, desk: &mut Desk) {
+fn steer(action: &Action, session: &mut Session, panes: &mut Panes, ui_state: &mut UiState) {
     match action {
         Action::TogglePlay => {
             let playing = !session.playing;
@@ -64,15 +64,31 @@ fn steer(action: &Action, session: &mut Session, panes: &mut Panes, desk: &mut D
             session.tell(Command::Step);
         }
         Action::Reset => {
-            desk.toasts.retain(|toast| !toast.alarm);
+            ui_state.forget_troubles();
             session.tell(Command::Reset);
             let playing = session.playing;
             session.set_playing(playing);
         }
         Action::Load(scene) => {
-            desk.toasts.retain(|toast| !toast.alarm);
-            desk.selected = None;
+            ui_state.forget_troubles();
+            ui_state.selected = None;
             session.load(scene, panes);
+        }
+        Action::Cells(cells) => {
+            ui_state.forget_troubles();
+            session.set_cells(*cells, panes);
+        }
+        Action::Coarser(cells) => {
+            ui_state.forget_troubles();
+            session.settle_for(*cells, panes);
+        }
+        Action::MeasureAgain => {
+            ui_state.forget_troubles();
+            session.measure_again(panes);
+        }
+        Action::KeepRealTime(keep) => {
+            ui_state.forget_troubles();
+            session.set_keep_real_time(*keep, panes);
         }
         Action::Set(info, value) => session.set(info, value.clone()),
         Action::Model(pane, model) => {
@@ -84,13 +100,13 @@ fn steer(action: &Action, session: &mut Session, panes: &mut Panes, desk: &mut D
         Action::CycleModel => cycle(session, panes),
         Action::ToggleCompare if panes.0.len() > 1 => {
             session.compare_no_more(panes);
-            desk.selected = desk.selected.filter(|(pane, _)| *pane == 0);
+            ui_state.selected = ui_state.selected.filter(|(pane, _)| *pane == 0);
         }
         Action::ToggleCompare => {
             let first = panes.0.first().map_or(Model::default(), |shown| shown.model);
             // The interesting neighbour of the free surface is whatever comes behind it.
-            if let Err(error) = session.compare(panes, next_model(first)) {
-                desk.alarm(format!("A second simulation could not be started: {error}"));
+            if let Err(error) = session.compare(panes, first.next()) {
+                ui_state.alarm(format!("A second simulation could not be started: {error}"));
             }
         }
         Action::Speed(speed) => session.set_speed(*speed),
@@ -98,67 +114,63 @@ fn steer(action: &Action, session: &mut Session, panes: &mut Panes, desk: &mut D
     }
 }
 
-fn next_model(model: Model) -> Model {
-    model.solver().models().cycle().skip_while(|one| *one != model).nth(1).unwrap_or(model)
-}
-
 /// The next model, in the pane that is not compared with, or in both turned round.
 fn cycle(session: &Session, panes: &mut Panes) {
     for (pane, shown) in panes.0.iter_mut().enumerate() {
-        shown.model = next_model(shown.model);
+        shown.model = shown.model.next();
         session.tell_one(pane, Command::Model(shown.model));
     }
 }
 
 /// Actions that only change what is seen.
-fn look(action: &Action, drawn: &DrawnEntities, desk: &mut Desk, eye: &mut Eye) {
+fn look(action: &Action, drawn: &DrawnEntities, ui_state: &mut UiState, camera: &mut OrbitCamera) {
     let aspect = |pane: usize| {
-        let area = desk.pictures.get(pane).map_or(Vec2::ONE, |area| area.size());
+        let area = ui_state.pictures.get(pane).map_or(Vec2::ONE, |area| area.size());
         area.x / area.y.max(1.0)
     };
     match action {
         Action::Layer(bit) => {
-            desk.layers ^= bit;
+            ui_state.layers ^= bit;
             // Only one scale fits on the liquid.
             let both = theme::PRESSURE | theme::DIVERGENCE;
-            if bit & both != 0 && desk.layers & both == both {
-                desk.layers &= !(both & !bit);
+            if bit & both != 0 && ui_state.layers & both == both {
+                ui_state.layers &= !(both & !bit);
             }
         }
-        Action::Cut(cut) => desk.cut = cut.clamp(0.0, 1.0),
+        Action::Cut(cut) => ui_state.cut = cut.clamp(0.0, 1.0),
         Action::FrameAll => {
             if let Some(snapshot) = drawn.first_liquid() {
-                *eye = Eye::framing(&snapshot.scenery, aspect(0));
+                *camera = OrbitCamera::framing(&snapshot.scenery, aspect(0));
             }
         }
-        Action::Orbit(across, up) => eye.orbit(*across, *up),
-        Action::Pan(across, up) => eye.pan(*across, *up),
+        Action::Orbit(across, up) => camera.orbit(*across, *up),
+        Action::Pan(across, up) => camera.pan(*across, *up),
         Action::Zoom(factor, pane, at) => {
-            let about = eye.ray(*at, aspect(*pane)).0 * Vec3::new(1.0, 1.0, 0.0);
-            eye.zoom(*factor, Some(about));
+            let about = camera.ray(*at, aspect(*pane)).0 * Vec3::new(1.0, 1.0, 0.0);
+            camera.zoom(*factor, Some(about));
         }
         Action::Pick(pane, at) => {
             let id = drawn.liquid(*pane).and_then(|snapshot| {
-                let cut = desk.choices(*pane).cut.map(|cut| cut * snapshot.scenery.size[CUT_AXIS]);
-                pick(snapshot, eye, *at, aspect(*pane), cut)
+                let cut = ui_state.options(*pane).cut.map(|cut| cut * snapshot.scenery.size[CUT_AXIS]);
+                pick(snapshot, camera, *at, aspect(*pane), cut)
             });
-            desk.select(id.map(|id| (*pane, id)));
+            ui_state.select(id.map(|id| (*pane, id)));
         }
-        Action::Select(bubble) => desk.select(*bubble),
-        Action::ToggleDark => desk.dark = !desk.dark,
-        Action::Scale(scale) => desk.scale = scale.clamp(0.5, 3.0),
-        Action::ToggleHelp => desk.help = !desk.help,
-        Action::TogglePanels => desk.panels = !desk.panels,
+        Action::Select(bubble) => ui_state.select(*bubble),
+        Action::ToggleDark => ui_state.dark = !ui_state.dark,
+        Action::Scale(scale) => ui_state.scale = scale.clamp(0.5, 3.0),
+        Action::ToggleHelp => ui_state.help = !ui_state.help,
+        Action::TogglePanels => ui_state.panels = !ui_state.panels,
         _ => {}
     }
 }
 
 /// Writes a screenshot, and says so.
-fn save_screenshot(captured: On<ScreenshotCaptured>, mut desk: ResMut<Desk>) {
+fn save_screenshot(captured: On<ScreenshotCaptured>, mut ui_state: ResMut<UiState>) {
     let path = free_name();
     match write_screenshot(&captured.image, &path) {
-        Ok(()) => desk.say(format!("Saved {}", path.display())),
-        Err(error) => desk.alarm(format!("{} could not be written: {error}", path.display())),
+        Ok(()) => ui_state.say(format!("Saved {}", path.display())),
+        Err(error) => ui_state.alarm(format!("{} could not be written: {error}", path.display())),
     }
 }
 

@@ -15,6 +15,14 @@ pub enum Action {
     Reset,
     /// Another scene.
     Load(String),
+    /// Start again with so many cells along x, or with as many as the scene and this machine ask for.
+    Cells(Option<usize>),
+    /// Start again with fewer cells, as was offered.
+    Coarser(usize),
+    /// Measure once more which resolution keeps up with the clock, and start again with it.
+    MeasureAgain,
+    /// Whether scenes are opened at a resolution that keeps up with the clock.
+    KeepRealTime(bool),
     /// Change a parameter of all simulations.
     Set(&'static ParamInfo, ParamValue),
     /// Change a pane's model.

@@ -12,13 +12,13 @@ use bevy_egui::{
 };
 
 use super::act::{Pending, act};
-use super::desk::Desk;
-use super::entities::{Bubble, Crowd, DrawnEntities, Registry};
-use super::measure::Ledger;
+use super::entities::{Bubble, DrawnEntities, EntitySync, Registry};
+use super::measure::FrameTimings;
 use super::panels::{self, BubbleRow, Card, Data};
 use super::session::{Panes, Session};
-use super::stage::{Eye, MaterialsPlugin, Pane, Workshop};
+use super::stage::{MaterialsPlugin, OrbitCamera, Pane, SceneAssets};
 use super::theme;
+use super::ui_state::UiState;
 use crate::runner::Phase;
 use crate::snapshot::Scenery;
 
@@ -43,7 +43,7 @@ pub struct Gallery(Option<Vec<Card>>);
 
 /// What the look of the panels was last set to.
 #[derive(Resource, Default)]
-struct Worn(Option<(bool, f32)>);
+struct AppliedTheme(Option<(bool, f32)>);
 
 /// Everything but the window.
 pub struct ViewerPlugin;
@@ -53,7 +53,7 @@ impl Plugin for ViewerPlugin {
         app.add_plugins((EguiPlugin::default(), MaterialsPlugin, SyncPlugin))
             .init_resource::<Pictures>()
             .init_resource::<Gallery>()
-            .init_resource::<Worn>()
+            .init_resource::<AppliedTheme>()
             // Letters drawn for the first time reach the renderer in the same frame.
             .configure_sets(PostUpdate, AssetEventSystems.after(EguiPostUpdateSet::PostProcessOutput))
             .add_systems(Startup, (start, sort_lights_on_the_processor))
@@ -78,10 +78,10 @@ impl Plugin for SyncPlugin {
     fn build(&self, app: &mut App) {
         app.init_resource::<Pending>()
             .init_resource::<Panes>()
-            .init_resource::<Desk>()
-            .init_resource::<Eye>()
+            .init_resource::<UiState>()
+            .init_resource::<OrbitCamera>()
             .init_resource::<Registry>()
-            .init_resource::<Ledger>()
+            .init_resource::<FrameTimings>()
             .configure_sets(Update, (ViewerSystems::Act, ViewerSystems::Receive, ViewerSystems::Draw).chain())
             .add_systems(Update, (act.in_set(ViewerSystems::Act), receive.in_set(ViewerSystems::Receive)));
     }
@@ -91,97 +91,101 @@ fn start(
     mut commands: Commands,
     mut settings: ResMut<EguiGlobalSettings>,
     adapter: Option<Res<RenderAdapterInfo>>,
-    mut desk: ResMut<Desk>,
+    mut ui_state: ResMut<UiState>,
     cameras: Query<(), With<PrimaryEguiContext>>,
 ) {
     settings.auto_create_primary_context = false;
     if cameras.is_empty() {
         commands.spawn((PrimaryEguiContext, Camera2d, Camera { order: 10, ..default() }));
     }
-    if adapter.is_some_and(|adapter| adapter.device_type == wgpu::DeviceType::Cpu) && !desk.offscreen {
+    if adapter.is_some_and(|adapter| adapter.device_type == wgpu::DeviceType::Cpu) && !ui_state.offscreen {
         // Drawn by the processor: rays go less far and pictures in space are coarser, so that the window stays quick.
-        desk.steps = 26;
-        desk.fineness = 0.6;
+        ui_state.steps = 26;
+        ui_state.fineness = 0.6;
     }
 }
 
 /// Takes the newest snapshots and brings the entities in line with them.
 pub fn receive(
-    session: Option<Res<Session>>,
+    session: Option<ResMut<Session>>,
     mut panes: ResMut<Panes>,
-    mut crowd: Crowd,
-    mut desk: ResMut<Desk>,
-    mut ledger: ResMut<Ledger>,
+    mut entities: EntitySync,
+    mut ui_state: ResMut<UiState>,
+    mut timings: ResMut<FrameTimings>,
     mut known: Local<Vec<Phase>>,
 ) {
-    let Some(session) = session else { return };
+    let Some(mut session) = session else { return };
     let start = Instant::now();
     let fresh = session.receive(&mut panes);
     for &pane in &fresh {
         if let Some(snapshot) = &panes.0[pane].snapshot {
-            crowd.sync(pane, snapshot);
+            entities.sync(pane, snapshot);
         }
     }
     for pane in panes.0.len()..known.len() {
-        crowd.close(pane);
+        entities.close(pane);
     }
     known.resize(panes.0.len(), Phase::Loading);
     for (shown, phase) in panes.0.iter().zip(known.iter_mut()) {
         if shown.phase != *phase {
             if let Phase::Failed(message) = &shown.phase {
-                desk.alarm(format!("{} stopped: {message}", shown.model.title()));
+                ui_state.alarm(format!("{} stopped: {message}", shown.model.title()));
             }
             *phase = shown.phase.clone();
         }
     }
+    if let Some(cells) = session.offer(&panes, Instant::now()) {
+        ui_state.offer(cells);
+    }
     if !fresh.is_empty() {
-        ledger.begin_snapshot(start.elapsed());
+        timings.begin_snapshot(start.elapsed());
     }
 }
 
-/// Brings the pictures in line with the entities and the choices.
+/// Brings the pictures in line with the entities and the options.
 pub fn draw(
     panes: Res<Panes>,
     drawn: DrawnEntities,
-    desk: Res<Desk>,
-    mut eye: ResMut<Eye>,
+    ui_state: Res<UiState>,
+    mut camera: ResMut<OrbitCamera>,
     mut pictures: ResMut<Pictures>,
-    mut workshop: Workshop,
-    mut ledger: ResMut<Ledger>,
+    mut assets: SceneAssets,
+    mut timings: ResMut<FrameTimings>,
     mut framed: Local<Option<(String, [f32; 3], usize)>>,
     window: Query<&Window>,
 ) {
     let start = Instant::now();
     while pictures.0.len() > panes.0.len() {
         if let Some(pane) = pictures.0.pop() {
-            pane.close(&mut workshop);
+            pane.close(&mut assets);
         }
     }
     while pictures.0.len() < panes.0.len() {
         let index = pictures.0.len();
-        let multisample = if desk.fineness < 1.0 { Msaa::Off } else { Msaa::Sample4 };
-        pictures.0.push(Pane::new(&mut workshop, index, multisample, desk.dark));
+        let multisample = if ui_state.fineness < 1.0 { Msaa::Off } else { Msaa::Sample4 };
+        pictures.0.push(Pane::new(&mut assets, index, multisample, ui_state.dark));
     }
-    let density = window.iter().next().map_or(1.0, |window| window.scale_factor()) * desk.scale;
+    let density = window.iter().next().map_or(1.0, |window| window.scale_factor()) * ui_state.scale;
     for index in 0..panes.0.len() {
-        let (Some(area), Some(snapshot)) = (desk.pictures.get(index), drawn.liquid(index)) else {
+        let (Some(area), Some(snapshot)) = (ui_state.pictures.get(index), drawn.liquid(index)) else {
             continue;
         };
         // Flat pictures are cheaper: they lose less.
-        let fineness = if snapshot.scenery.dimension == 3 { desk.fineness } else { desk.fineness.sqrt() };
+        let fineness =
+            if snapshot.scenery.dimension == 3 { ui_state.fineness } else { ui_state.fineness.sqrt() };
         let size = area.size() * density * fineness;
-        pictures.0[index].resize(size.round().as_uvec2(), &mut workshop);
+        pictures.0[index].resize(size.round().as_uvec2(), &mut assets);
         let scene = scene_key(&snapshot.scenery, panes.0.len());
         if index == 0 && framed.as_ref() != Some(&scene) {
-            *eye = Eye::framing(&snapshot.scenery, size.x / size.y.max(1.0));
+            *camera = OrbitCamera::framing(&snapshot.scenery, size.x / size.y.max(1.0));
             *framed = Some(scene);
         }
-        if snapshot.scenery.dimension == eye.dimension {
+        if snapshot.scenery.dimension == camera.dimension {
             let tiles = || drawn.tiles(index);
-            pictures.0[index].show(snapshot, tiles, &desk.choices(index), &eye, &mut workshop);
+            pictures.0[index].show(snapshot, tiles, &ui_state.options(index), &camera, &mut assets);
         }
     }
-    ledger.end_snapshot(start.elapsed());
+    timings.end_snapshot(start.elapsed());
 }
 
 /// The view is set anew when another scene comes, or another number of panes.
@@ -196,21 +200,21 @@ fn show_panels(
     panes: Res<Panes>,
     session: Option<Res<Session>>,
     bubbles: Query<&Bubble>,
-    eye: Res<Eye>,
+    camera: Res<OrbitCamera>,
     time: Res<Time<Real>>,
     mut gallery: ResMut<Gallery>,
-    mut worn: ResMut<Worn>,
-    mut desk: ResMut<Desk>,
+    mut applied: ResMut<AppliedTheme>,
+    mut ui_state: ResMut<UiState>,
     mut pending: ResMut<Pending>,
 ) -> Result {
     let ctx = contexts.ctx_mut()?.clone();
-    if worn.0 != Some((desk.dark, desk.scale)) {
-        theme::apply(&ctx, desk.dark);
-        ctx.set_zoom_factor(desk.scale);
-        worn.0 = Some((desk.dark, desk.scale));
+    if applied.0 != Some((ui_state.dark, ui_state.scale)) {
+        theme::apply(&ctx, ui_state.dark);
+        ctx.set_zoom_factor(ui_state.scale);
+        applied.0 = Some((ui_state.dark, ui_state.scale));
     }
     let cards = match &mut gallery.0 {
-        _ if desk.bare => &Vec::new(),
+        _ if ui_state.bare => &Vec::new(),
         Some(cards) => &*cards,
         none => &*none.insert(panels::cards(Some(&ctx))),
     };
@@ -231,15 +235,16 @@ fn show_panels(
         playing: session.as_ref().is_some_and(|session| session.playing),
         speed: session.as_ref().map_or(1.0, |session| session.speed),
         scene: session.as_ref().map_or("", |session| session.scene()),
+        resolution: session.as_ref().map(|session| session.resolution()).unwrap_or_default(),
         bubbles: &rows,
         cards,
-        eye: *eye,
-        frame_seconds: if desk.offscreen { 0.0 } else { time.delta_secs() },
+        camera: *camera,
+        frame_seconds: if ui_state.offscreen { 0.0 } else { time.delta_secs() },
     };
-    pending.0.extend(panels::key_actions(&ctx, &desk, &data));
+    pending.0.extend(panels::key_actions(&ctx, &ui_state, &data));
     let layer = egui::LayerId::background();
     let builder = egui::UiBuilder::new().layer_id(layer).max_rect(ctx.viewport_rect());
     let mut ui = egui::Ui::new(ctx.clone(), "glug".into(), builder);
-    pending.0.extend(panels::show(&mut ui, &mut desk, &data));
+    pending.0.extend(panels::show(&mut ui, &mut ui_state, &data));
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Liquid, bubbles and tiles as entities: spawned, updated and despawned by diffing against the newest snapshot. The stage
-//! draws from them, clicks look things up in them, and the panels list them.
+//! Liquid, bubbles and tiles as entities: spawned, updated and despawned by diffing against the newest snapshot. The
+//! stage draws from them, clicks look things up in them, and the panels list them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -85,28 +85,28 @@ pub struct Tile {
 }
 
 /// Something with a number: the entity for it stays as long as the number does.
-trait Numbered: Component<Mutability = Mutable> + Sized {
+trait Tracked: Component<Mutability = Mutable> + Sized {
     /// What a snapshot says of it.
     type Report;
 
-    /// Its number.
+    /// The number that a snapshot gives it.
     fn id(report: &Self::Report) -> u64;
 
     /// Seen for the first time.
-    fn born(pane: usize, snapshot: &Snapshot, report: &Self::Report) -> Self;
+    fn first_seen(pane: usize, snapshot: &Snapshot, report: &Self::Report) -> Self;
 
     /// Seen again.
     fn update(&mut self, snapshot: &Snapshot, report: &Self::Report);
 }
 
-impl Numbered for Bubble {
+impl Tracked for Bubble {
     type Report = BubbleReport;
 
     fn id(report: &BubbleReport) -> u64 {
         report.id
     }
 
-    fn born(pane: usize, snapshot: &Snapshot, report: &BubbleReport) -> Self {
+    fn first_seen(pane: usize, snapshot: &Snapshot, report: &BubbleReport) -> Self {
         let mut bubble = Bubble { pane, report: report.clone(), history: History::default(), trapped: false };
         bubble.update(snapshot, report);
         bubble
@@ -119,14 +119,14 @@ impl Numbered for Bubble {
     }
 }
 
-impl Numbered for Tile {
+impl Tracked for Tile {
     type Report = TileView;
 
     fn id(view: &TileView) -> u64 {
         view.id
     }
 
-    fn born(pane: usize, _: &Snapshot, view: &TileView) -> Self {
+    fn first_seen(pane: usize, _: &Snapshot, view: &TileView) -> Self {
         Tile { pane, view: view.clone() }
     }
 
@@ -139,11 +139,11 @@ impl Numbered for Tile {
 
 /// Entities by their panes and numbers.
 #[derive(Default, Debug)]
-struct Roll(HashMap<(usize, u64), Entity>);
+struct IdMap(HashMap<(usize, u64), Entity>);
 
-impl Roll {
+impl IdMap {
     /// Brings a pane's entities in line with what a snapshot says.
-    fn follow<T: Numbered>(
+    fn follow<T: Tracked>(
         &mut self,
         pane: usize,
         snapshot: &Snapshot,
@@ -162,7 +162,7 @@ impl Roll {
                     }
                 }
                 None => {
-                    let entity = commands.spawn(T::born(pane, snapshot, report)).id();
+                    let entity = commands.spawn(T::first_seen(pane, snapshot, report)).id();
                     self.0.insert((pane, id), entity);
                 }
             }
@@ -184,8 +184,8 @@ impl Roll {
 /// Which entity stands for which bubble and which tile.
 #[derive(Resource, Default, Debug)]
 pub struct Registry {
-    bubbles: Roll,
-    tiles: Roll,
+    bubbles: IdMap,
+    tiles: IdMap,
     liquids: HashMap<usize, Entity>,
     runs: HashMap<usize, u64>,
 }
@@ -208,25 +208,25 @@ impl Registry {
 
     /// Takes a pane's bubbles and tiles away.
     fn forget(&mut self, pane: usize, commands: &mut Commands) {
-        for roll in [&mut self.bubbles, &mut self.tiles] {
-            roll.keep(commands, |(of, _)| of != pane);
+        for map in [&mut self.bubbles, &mut self.tiles] {
+            map.keep(commands, |(of, _)| of != pane);
         }
     }
 }
 
 /// The entities, and what it takes to change them.
 #[derive(SystemParam)]
-pub struct Crowd<'w, 's> {
+pub struct EntitySync<'w, 's> {
     registry: ResMut<'w, Registry>,
     commands: Commands<'w, 's>,
     bubbles: Query<'w, 's, &'static mut Bubble>,
     tiles: Query<'w, 's, &'static mut Tile>,
 }
 
-impl Crowd<'_, '_> {
+impl EntitySync<'_, '_> {
     /// Brings a pane's entities in line with its newest snapshot.
     pub fn sync(&mut self, pane: usize, snapshot: &Arc<Snapshot>) {
-        let Crowd { registry, commands, bubbles, tiles } = self;
+        let EntitySync { registry, commands, bubbles, tiles } = self;
         let registry = &mut **registry;
         if registry.runs.insert(pane, snapshot.run) != Some(snapshot.run) {
             // Numbers start again with every run: the same one means another bubble.
@@ -243,7 +243,7 @@ impl Crowd<'_, '_> {
 
     /// Takes everything of a pane away.
     pub fn close(&mut self, pane: usize) {
-        let Crowd { registry, commands, .. } = self;
+        let EntitySync { registry, commands, .. } = self;
         registry.forget(pane, commands);
         registry.runs.remove(&pane);
         if let Some(entity) = registry.liquids.remove(&pane) {

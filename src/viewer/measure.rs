@@ -12,7 +12,7 @@ const WARM_UP: Duration = Duration::from_secs(3);
 
 /// Times of the main thread.
 #[derive(Resource, Default, Debug)]
-pub struct Ledger {
+pub struct FrameTimings {
     /// Milliseconds between frames.
     pub frames: Vec<f64>,
     /// Milliseconds to receive, diff and upload a snapshot.
@@ -21,7 +21,7 @@ pub struct Ledger {
     on: bool,
 }
 
-impl Ledger {
+impl FrameTimings {
     /// A snapshot arrived; that much was spent on receiving and diffing.
     pub fn begin_snapshot(&mut self, spent: Duration) {
         self.open = Some(spent);
@@ -88,7 +88,7 @@ impl Measurement {
 /// Counts a frame.
 pub fn measure(
     mut measurement: ResMut<Measurement>,
-    mut ledger: ResMut<Ledger>,
+    mut timings: ResMut<FrameTimings>,
     mut session: ResMut<Session>,
     mut exit: MessageWriter<AppExit>,
 ) {
@@ -96,23 +96,23 @@ pub fn measure(
     let began = *measurement.began.get_or_insert(now);
     let last = std::mem::replace(&mut measurement.last, now);
     if now - began < WARM_UP {
-        ledger.on = true;
-        ledger.clear();
+        timings.on = true;
+        timings.clear();
         return;
     }
-    ledger.frames.push(1000.0 * (now - last).as_secs_f64());
+    timings.frames.push(1000.0 * (now - last).as_secs_f64());
     if (now - began - WARM_UP).as_secs_f64() < measurement.seconds / 2.0 {
         return;
     }
     match measurement.part {
         Part::Running => {
-            println!("{}", ledger.report("running"));
+            println!("{}", timings.report("running"));
             session.set_playing(false);
             measurement.part = Part::Paused;
             measurement.began = None;
         }
         Part::Paused => {
-            println!("{}", ledger.report("paused"));
+            println!("{}", timings.report("paused"));
             exit.write(AppExit::Success);
         }
     }

@@ -6,35 +6,33 @@
 mod act;
 mod action;
 mod app;
-mod desk;
 mod entities;
 mod measure;
 mod offscreen;
 mod panels;
 mod pick;
+mod platform;
 mod session;
 mod stage;
-mod surroundings;
 #[cfg(test)]
 mod tests;
 mod theme;
+mod ui_state;
 mod window;
 
-pub use desk::Desk;
 pub use entities::{Bubble, History, Liquid, Registry, Tile};
-pub use offscreen::{Shoot, ShootError, Studio};
+pub use offscreen::{OffscreenError, OffscreenSetup, OffscreenViewer};
+pub use platform::{Missing, find_adapter};
 pub use session::Opening;
-pub use surroundings::{Missing, find_adapter};
+pub use ui_state::UiState;
 pub use window::{ViewError, view};
 
-use crate::scene::library;
+use crate::scene::opening_scene;
 use crate::sim::{Model, SolverKind};
 
 /// The scene that opens when none is asked for.
 pub fn default_scene() -> &'static str {
-    const FAVOURITE: &str = "water_cooler_2d";
-    let known = library().iter().map(|scene| scene.name);
-    known.clone().find(|name| *name == FAVOURITE).or(known.clone().next()).unwrap_or(FAVOURITE)
+    opening_scene()
 }
 
 /// The names of a solver's layers as the command line spells them, and their bits.

@@ -22,10 +22,10 @@ use bevy_egui::PrimaryEguiContext;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::app::ViewerPlugin;
-use super::desk::Desk;
-use super::entities::Crowd;
+use super::entities::EntitySync;
+use super::platform::Missing;
 use super::session::{Panes, Shown};
-use super::surroundings::Missing;
+use super::ui_state::UiState;
 use super::window::plugins;
 use crate::export::Picture;
 use crate::runner::{Phase, Run, SolverError};
@@ -37,7 +37,7 @@ use crate::snapshot::{Scenery, Snapshot, Wanted};
 const PATIENCE: usize = 600;
 
 /// What to render.
-pub struct Shoot {
+pub struct OffscreenSetup {
     /// The scene.
     pub scene: AnyScene,
     /// A model per pane.
@@ -45,14 +45,14 @@ pub struct Shoot {
     /// Pixels.
     pub size: (u32, u32),
     /// What the panels are set to.
-    pub desk: Desk,
+    pub ui_state: UiState,
     /// Threads of the simulations.
     pub threads: usize,
 }
 
 /// Why rendering ended early.
 #[derive(Debug, thiserror::Error)]
-pub enum ShootError {
+pub enum OffscreenError {
     /// Something the machine lacks.
     #[error("{0}")]
     Missing(#[from] Missing),
@@ -68,7 +68,7 @@ pub enum ShootError {
 }
 
 /// Simulations and a renderer, driven frame by frame.
-pub struct Studio {
+pub struct OffscreenViewer {
     app: App,
     screen: Handle<Image>,
     size: (u32, u32),
@@ -77,37 +77,37 @@ pub struct Studio {
     wanted: Wanted,
 }
 
-impl Studio {
+impl OffscreenViewer {
     /// Starts the simulations and warms the renderer up on their first moment.
-    pub fn open(shoot: Shoot) -> Result<Self, ShootError> {
+    pub fn open(setup: OffscreenSetup) -> Result<Self, OffscreenError> {
         super::find_adapter()?;
-        let pool = ThreadPoolBuilder::new().num_threads(shoot.threads.max(1)).build()?;
-        let stage = Arc::new(Scenery::of(&shoot.scene));
-        let runs = shoot.models.iter().map(|&model| {
-            let params = Params { model, ..shoot.scene.params().clone() };
-            pool.install(|| Run::new(&shoot.scene, Arc::clone(&stage), params, 1))
+        let pool = ThreadPoolBuilder::new().num_threads(setup.threads.max(1)).build()?;
+        let stage = Arc::new(Scenery::of(&setup.scene));
+        let runs = setup.models.iter().map(|&model| {
+            let params = Params { model, ..setup.scene.params().clone() };
+            pool.install(|| Run::new(&setup.scene, Arc::clone(&stage), params, 1))
         });
-        let runs = runs.collect::<Result<Vec<_>, _>>().map_err(ShootError::Simulation)?;
-        let (mut app, screen) = build(shoot.size, shoot.desk);
-        app.insert_resource(Panes(shoot.models.iter().map(|&model| Shown::new(model)).collect()));
-        let on = |bits: u32| app.world().resource::<Desk>().layers & bits != 0;
+        let runs = runs.collect::<Result<Vec<_>, _>>().map_err(OffscreenError::Simulation)?;
+        let (mut app, screen) = build(setup.size, setup.ui_state);
+        app.insert_resource(Panes(setup.models.iter().map(|&model| Shown::new(model)).collect()));
+        let on = |bits: u32| app.world().resource::<UiState>().layers & bits != 0;
         let wanted = Wanted {
             velocity: on(super::theme::ARROWS),
             scalars: on(super::theme::PRESSURE | super::theme::DIVERGENCE),
             particles: on(super::theme::PARTICLES),
             roles: on(super::theme::TILE_LAYERS),
         };
-        let mut studio = Studio { app, screen, size: shoot.size, runs, pool, wanted };
-        studio.show();
-        studio.warm_up()?;
-        Ok(studio)
+        let mut viewer = OffscreenViewer { app, screen, size: setup.size, runs, pool, wanted };
+        viewer.show();
+        viewer.warm_up()?;
+        Ok(viewer)
     }
 
     /// Goes forward by one frame; false when told to stop.
-    pub fn advance(&mut self, stop: &AtomicBool) -> Result<bool, ShootError> {
+    pub fn advance(&mut self, stop: &AtomicBool) -> Result<bool, OffscreenError> {
         for run in &mut self.runs {
             let done = self.pool.install(|| run.advance(stop, &mut |_| ()));
-            if !done.map_err(ShootError::Simulation)? || stop.load(Ordering::Relaxed) {
+            if !done.map_err(OffscreenError::Simulation)? || stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
         }
@@ -116,7 +116,7 @@ impl Studio {
     }
 
     /// The picture of this moment.
-    pub fn picture(&mut self) -> Result<Picture, ShootError> {
+    pub fn picture(&mut self) -> Result<Picture, OffscreenError> {
         self.app.update();
         read_back(&self.app, &self.screen, self.size)
     }
@@ -127,8 +127,8 @@ impl Studio {
     }
 
     /// Changes what is drawn.
-    pub fn desk(&mut self) -> Mut<'_, Desk> {
-        self.app.world_mut().resource_mut::<Desk>()
+    pub fn ui_state(&mut self) -> Mut<'_, UiState> {
+        self.app.world_mut().resource_mut::<UiState>()
     }
 
     /// Puts the simulations' newest moments on the stage.
@@ -143,17 +143,17 @@ impl Studio {
             shown.take(Arc::clone(snapshot));
             shown.phase = Phase::Paused;
         }
-        let mut state = SystemState::<Crowd>::new(world);
+        let mut state = SystemState::<EntitySync>::new(world);
         for (pane, snapshot) in snapshots.iter().enumerate() {
-            if let Ok(mut crowd) = state.get_mut(world) {
-                crowd.sync(pane, snapshot);
+            if let Ok(mut entities) = state.get_mut(world) {
+                entities.sync(pane, snapshot);
             }
             state.apply(world);
         }
     }
 
     /// Draws until every shader is compiled and the panels have found their places.
-    fn warm_up(&mut self) -> Result<(), ShootError> {
+    fn warm_up(&mut self) -> Result<(), OffscreenError> {
         let mut quiet = 0;
         for _ in 0..PATIENCE {
             self.app.update();
@@ -165,11 +165,11 @@ impl Studio {
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-        Err(ShootError::Renderer("its shaders did not compile in time".into()))
+        Err(OffscreenError::Renderer("its shaders did not compile in time".into()))
     }
 }
 
-fn build(size: (u32, u32), desk: Desk) -> (App, Handle<Image>) {
+fn build(size: (u32, u32), ui_state: UiState) -> (App, Handle<Image>) {
     /// Who writes the log is settled once for the whole process.
     static LOGGING: AtomicBool = AtomicBool::new(false);
     let mut app = App::new();
@@ -191,15 +191,15 @@ fn build(size: (u32, u32), desk: Desk) -> (App, Handle<Image>) {
     let screen = app.world_mut().resource_mut::<Assets<Image>>().add(image);
     let camera = (PrimaryEguiContext, Camera2d, Camera { order: 10, ..default() });
     app.world_mut().spawn((camera, RenderTarget::Image(screen.clone().into())));
-    app.add_plugins(ViewerPlugin).insert_resource(Desk { offscreen: true, ..desk });
+    app.add_plugins(ViewerPlugin).insert_resource(UiState { offscreen: true, ..ui_state });
     app.finish();
     app.cleanup();
     (app, screen)
 }
 
 /// Copies a texture from the graphics card, waiting for it.
-fn read_back(app: &App, handle: &Handle<Image>, size: (u32, u32)) -> Result<Picture, ShootError> {
-    let lost = |what: &str| ShootError::Renderer(what.to_owned());
+fn read_back(app: &App, handle: &Handle<Image>, size: (u32, u32)) -> Result<Picture, OffscreenError> {
+    let lost = |what: &str| OffscreenError::Renderer(what.to_owned());
     let world = app.sub_app(RenderApp).world();
     let image = world.resource::<RenderAssets<GpuImage>>().get(handle).ok_or_else(|| lost("no texture"))?;
     let (device, queue) = (world.resource::<RenderDevice>(), world.resource::<RenderQueue>());

@@ -2,7 +2,7 @@
 
 use bevy::prelude::*;
 
-use super::stage::Eye;
+use super::stage::OrbitCamera;
 use crate::snapshot::{Snapshot, f32_from_half};
 
 /// How far beside a bubble a click still counts, as shares of the picture's height: small bubbles are hard to hit.
@@ -14,13 +14,19 @@ const WATER: f32 = 1.333;
 
 /// The trapped bubble seen at a place of a picture, given as shares of it; `cut` is where the cut plane stands, if it
 /// cuts, in metres.
-pub fn pick(snapshot: &Snapshot, eye: &Eye, at: Vec2, aspect: f32, cut: Option<f32>) -> Option<u64> {
+pub fn pick(
+    snapshot: &Snapshot,
+    camera: &OrbitCamera,
+    at: Vec2,
+    aspect: f32,
+    cut: Option<f32>,
+) -> Option<u64> {
     NEAR.into_iter().find_map(|reach| {
         let around = (0..if reach > 0.0 { AROUND } else { 1 }).map(|k| {
             let angle = k as f32 / AROUND as f32 * std::f32::consts::TAU;
             at + reach * Vec2::from_angle(angle) / Vec2::new(aspect, 1.0)
         });
-        around.map(|at| eye.ray(at, aspect)).find_map(|ray| along(snapshot, ray, cut))
+        around.map(|at| camera.ray(at, aspect)).find_map(|ray| along(snapshot, ray, cut))
     })
 }
 

@@ -2,10 +2,12 @@
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use bevy::prelude::*;
 
 use super::entities::History;
+use crate::realtime::{Choice, Memory, Question, Search, coarser};
 use crate::runner::{Adoption, Command, Pace, Phase, Worker};
 use crate::scene::Overrides;
 use crate::sim::{Model, ParamInfo, ParamValue};
@@ -50,6 +52,46 @@ impl Shown {
 #[derive(Resource, Default, Debug)]
 pub struct Panes(pub Vec<Shown>);
 
+/// Behind the clock for this long, a simulation is too slow for this machine.
+const PATIENCE: Duration = Duration::from_secs(6);
+/// Below this share of real time it is behind the clock.
+const BEHIND: f64 = 0.9;
+
+/// How the number of cells came about.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Resolution {
+    /// Whether scenes are opened so that they keep up with the clock.
+    pub keep_real_time: bool,
+    /// Cells along x that were asked for by hand.
+    pub asked: Option<usize>,
+    /// What was chosen for this machine, when nothing was asked for.
+    pub chosen: Option<Choice>,
+    /// Whether it is being measured at this moment.
+    pub is_measuring: bool,
+}
+
+/// Notices when simulations fall behind for long, and says so once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LagWatch {
+    behind_since: Option<Instant>,
+    said: bool,
+}
+
+impl LagWatch {
+    /// Whether it is time to say something, going by the slowest simulation's share of real time; `None` while time does
+    /// not pass.
+    pub fn look(&mut self, now: Instant, pace: Option<f64>, speed: f64) -> bool {
+        if pace.is_none_or(|pace| pace >= BEHIND * speed.min(1.0)) {
+            self.behind_since = None;
+            return false;
+        }
+        let since = *self.behind_since.get_or_insert(now);
+        let is_time = !self.said && now.saturating_duration_since(since) >= PATIENCE;
+        self.said |= is_time;
+        is_time
+    }
+}
+
 /// The workers behind the panes.
 #[derive(Resource)]
 pub struct Session {
@@ -59,10 +101,25 @@ pub struct Session {
     scene: String,
     overrides: Overrides,
     wanted: Wanted,
+    keep_real_time: bool,
+    /// What keeps up with the clock, while it is looked for, and what the scene starts with then.
+    search: Option<(Search, Parameters)>,
+    chosen: Option<Choice>,
+    memory: Option<Memory>,
+    lag: LagWatch,
     /// Whether simulations are meant to go on.
     pub playing: bool,
     /// Simulated seconds per second at most.
     pub speed: f64,
+}
+
+/// What a scene is started with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parameters {
+    /// What its file says.
+    OfScene,
+    /// What they are now.
+    AsTheyAre,
 }
 
 /// What the viewer opens with.
@@ -76,6 +133,10 @@ pub struct Opening {
     pub models: Vec<Model>,
     /// Threads of the simulations together; all cores but one unless told.
     pub threads: Option<usize>,
+    /// Whether scenes are opened at a resolution that keeps up with the clock; a number of cells in the changes wins.
+    pub keep_real_time: bool,
+    /// What is known of this machine.
+    pub memory: Option<Memory>,
 }
 
 impl Session {
@@ -88,13 +149,19 @@ impl Session {
             scene: opening.scene.clone(),
             overrides: opening.overrides.clone(),
             wanted: Wanted::default(),
+            keep_real_time: opening.keep_real_time,
+            search: None,
+            chosen: None,
+            memory: opening.memory.clone(),
+            lag: LagWatch::default(),
             playing: true,
             speed: 1.0,
         };
         session.pace = session.pace_of(opening.models.len());
-        for &model in &opening.models {
-            session.add_worker(session.load_command(model), opening.models.len())?;
+        for _ in &opening.models {
+            session.add_worker(None, opening.models.len())?;
         }
+        session.begin(&opening.models, Parameters::OfScene);
         let panes = Panes(opening.models.iter().map(|&model| Shown::new(model)).collect());
         Ok((session, panes))
     }
@@ -110,24 +177,149 @@ impl Session {
     }
 
     /// Starts one of `of` workers; its first command gives it something to do.
-    fn add_worker(&mut self, start: Command, of: usize) -> std::io::Result<()> {
-        let worker = Worker::start((self.threads / of).max(1), &self.pace)?;
+    fn add_worker(&mut self, start: Option<Command>, of: usize) -> std::io::Result<()> {
+        let worker = Worker::start(self.threads_of(of), &self.pace)?;
         worker.send(Command::Wanted(self.wanted));
         worker.send(Command::Speed(self.speed));
-        worker.send(start);
-        if self.playing {
-            worker.send(Command::Play);
+        if let Some(start) = start {
+            worker.send(start);
+            if self.playing {
+                worker.send(Command::Play);
+            }
         }
         self.workers.push(worker);
         Ok(())
     }
 
-    fn load_command(&self, model: Model) -> Command {
-        Command::Load { scene: self.scene.clone(), overrides: self.overrides_with(model) }
+    /// Threads of each of `of` simulations.
+    fn threads_of(&self, of: usize) -> usize {
+        (self.threads / of.max(1)).max(1)
     }
 
     fn overrides_with(&self, model: Model) -> Overrides {
-        Overrides { model: Some(model.name().to_owned()), ..self.overrides.clone() }
+        let cells = self.overrides.cells.or(self.chosen.map(|choice| choice.cells));
+        Overrides { cells, model: Some(model.name().to_owned()), ..self.overrides.clone() }
+    }
+
+    /// Starts the scene with a model per pane: at once, or when it is known at which resolution it keeps up.
+    fn begin(&mut self, models: &[Model], parameters: Parameters) {
+        // A scene that has not started yet has no parameters to keep but its own.
+        let parameters = match self.search.take() {
+            Some((_, Parameters::OfScene)) => Parameters::OfScene,
+            _ => parameters,
+        };
+        (self.chosen, self.lag) = (None, LagWatch::default());
+        if self.keep_real_time && self.overrides.cells.is_none() {
+            self.search_for(self.question(models), parameters);
+        }
+        if self.search.is_none() {
+            self.start(models, parameters);
+        }
+    }
+
+    /// Measures once more what this machine can do, and starts the scene again.
+    pub fn measure_again(&mut self, panes: &Panes) {
+        let models = models_of(panes);
+        self.overrides.cells = None;
+        (self.chosen, self.lag) = (None, LagWatch::default());
+        self.search_for(Question { anew: true, ..self.question(&models) }, Parameters::AsTheyAre);
+        if self.search.is_none() {
+            self.start(&models, Parameters::AsTheyAre);
+        }
+    }
+
+    fn search_for(&mut self, question: Question, parameters: Parameters) {
+        // What still runs leaves the cores to the measurement.
+        self.tell(Command::Pause);
+        // Without a thread to measure on, the scene opens as it is.
+        self.search = Search::start(question, self.memory.clone()).ok().map(|search| (search, parameters));
+    }
+
+    fn question(&self, models: &[Model]) -> Question {
+        Question {
+            scene: self.scene.clone(),
+            overrides: self.overrides.clone(),
+            models: models.to_vec(),
+            threads: self.threads_of(models.len()),
+            in_turns: self.threads < models.len(),
+            anew: false,
+        }
+    }
+
+    /// Starts the scene at the resolution that is asked for, or chosen, or its own.
+    fn start(&mut self, models: &[Model], parameters: Parameters) {
+        for (pane, &model) in models.iter().enumerate() {
+            let (scene, overrides) = (self.scene.clone(), self.overrides_with(model));
+            self.tell_one(
+                pane,
+                match parameters {
+                    Parameters::OfScene => Command::Load { scene, overrides },
+                    Parameters::AsTheyAre => Command::Rebuild { scene, overrides },
+                },
+            );
+        }
+        let playing = self.playing;
+        self.set_playing(playing);
+    }
+
+    /// How the number of cells came about.
+    pub fn resolution(&self) -> Resolution {
+        Resolution {
+            keep_real_time: self.keep_real_time,
+            asked: self.overrides.cells,
+            chosen: self.chosen,
+            is_measuring: self.search.is_some(),
+        }
+    }
+
+    /// Starts the scene again with so many cells along x, or with as many as are right for it and this machine.
+    pub fn set_cells(&mut self, cells: Option<usize>, panes: &Panes) {
+        self.overrides.cells = cells;
+        self.begin(&models_of(panes), Parameters::AsTheyAre);
+    }
+
+    /// Whether scenes keep up with the clock. This one starts again if that makes a difference to it.
+    pub fn set_keep_real_time(&mut self, keep: bool, panes: &Panes) {
+        self.keep_real_time = keep;
+        let was_own = self.chosen.is_none_or(|choice| choice.cells == choice.own) && self.search.is_none();
+        let is_asked = self.overrides.cells.is_some();
+        if !is_asked && (keep || !was_own) {
+            self.begin(&models_of(panes), Parameters::AsTheyAre);
+        } else if !keep {
+            self.chosen = None;
+        }
+    }
+
+    /// Starts the scene again with the cells that were offered, and remembers that they are right for this machine.
+    pub fn settle_for(&mut self, cells: usize, panes: &Panes) {
+        let models = models_of(panes);
+        let Some(own) = own_cells(panes) else { return };
+        let pace = slowest(panes).unwrap_or(1.0);
+        let grown = (self.cells_now(panes) as f64 / cells as f64).powi(dimension(panes) as i32 + 1);
+        let choice = Choice { own, cells, pace: pace * grown };
+        (self.search, self.lag) = (None, LagWatch::default());
+        self.overrides.cells = None;
+        if let Some(memory) = &self.memory {
+            Search::settle(self.question(&models), memory.clone(), choice);
+        }
+        self.chosen = Some(choice);
+        self.start(&models, Parameters::AsTheyAre);
+    }
+
+    fn cells_now(&self, panes: &Panes) -> usize {
+        panes.0.iter().find_map(|pane| pane.snapshot.as_ref()).map_or(1, |snapshot| snapshot.scenery.cells[0])
+    }
+
+    /// A coarser resolution to be offered, when the simulations have fallen behind for long: once for a scene and
+    /// its resolution.
+    pub fn offer(&mut self, panes: &Panes, now: Instant) -> Option<usize> {
+        let goes_on =
+            self.playing && self.search.is_none() && panes.0.iter().all(|pane| pane.phase == Phase::Playing);
+        let pace = slowest(panes).filter(|_| goes_on);
+        if !self.keep_real_time || !self.lag.look(now, pace, self.speed) {
+            return None;
+        }
+        coarser(dimension(panes), own_cells(panes)?, self.cells_now(panes), pace?)
     }
 
     /// Tells every simulation.
@@ -152,10 +344,8 @@ impl Session {
         self.scene = scene.to_owned();
         // What the command line changed belonged to the first scene.
         self.overrides = Overrides::default();
-        for (pane, shown) in panes.0.iter().enumerate() {
-            self.tell_one(pane, self.load_command(shown.model));
-        }
-        self.set_playing(true);
+        self.playing = true;
+        self.begin(&models_of(panes), Parameters::OfScene);
     }
 
     /// Play or pause.
@@ -198,7 +388,12 @@ impl Session {
                 model,
                 otherwise: (self.scene.clone(), overrides),
             });
-            self.add_worker(start, models.len())?;
+            self.add_worker(Some(start), models.len())?;
+        }
+        self.lag = LagWatch::default();
+        if let Some((_, parameters)) = self.search.take() {
+            // It was looked for with one simulation in mind.
+            self.begin(&models, parameters);
         }
         // Until the second simulation has something of its own to show, it looks like the first.
         panes.0 = vec![first.clone(), Shown { model, ..first }];
@@ -212,7 +407,14 @@ impl Session {
     }
 
     /// Takes the newest snapshots. Two simulations on one clock are shown at the same frame.
-    pub fn receive(&self, panes: &mut Panes) -> Vec<usize> {
+    pub fn receive(&mut self, panes: &mut Panes) -> Vec<usize> {
+        if let Some((search, parameters)) = &self.search
+            && let Some(choice) = search.poll()
+        {
+            let parameters = *parameters;
+            (self.search, self.chosen) = (None, choice);
+            self.start(&models_of(panes), parameters);
+        }
         let newest: Vec<_> = self.workers.iter().map(Worker::newest).collect();
         let phases: Vec<_> = self.workers.iter().map(Worker::phase).collect();
         let going = |phase: &Phase| matches!(phase, Phase::Playing | Phase::Loading);
@@ -222,7 +424,9 @@ impl Session {
         let hold = apart && frames.len() == self.workers.len() && phases.iter().all(|phase| going(phase));
         let mut fresh = Vec::new();
         for (pane, shown) in panes.0.iter_mut().enumerate() {
-            if let Some(phase) = phases.get(pane).filter(|phase| ***phase != shown.phase) {
+            if self.search.is_some() {
+                shown.phase = Phase::Loading;
+            } else if let Some(phase) = phases.get(pane).filter(|phase| ***phase != shown.phase) {
                 shown.phase = Phase::clone(phase);
             }
             let Some(Some(snapshot)) = newest.get(pane) else { continue };
@@ -237,8 +441,27 @@ impl Session {
     }
 }
 
-/// Threads of the simulations together: as told, or all cores but the one that the window needs.
-fn available(told: Option<usize>) -> usize {
+/// Threads of the simulations together: as requested, or all cores but the one that the window needs.
+fn available(requested: Option<usize>) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    told.unwrap_or(cores.saturating_sub(1)).max(1)
+    requested.unwrap_or(cores.saturating_sub(1)).max(1)
+}
+
+fn models_of(panes: &Panes) -> Vec<Model> {
+    panes.0.iter().map(|shown| shown.model).collect()
+}
+
+/// Share of real time of the slowest simulation; `None` before anything is known.
+fn slowest(panes: &Panes) -> Option<f64> {
+    let paces = panes.0.iter().filter_map(|pane| pane.snapshot.as_ref()).map(|snapshot| snapshot.pace);
+    paces.filter(|pace| *pace > 0.0).min_by(f64::total_cmp)
+}
+
+fn own_cells(panes: &Panes) -> Option<usize> {
+    panes.0.iter().find_map(|pane| pane.snapshot.as_ref()).map(|snapshot| snapshot.scenery.own_cells)
+}
+
+fn dimension(panes: &Panes) -> usize {
+    let snapshot = panes.0.iter().find_map(|pane| pane.snapshot.as_ref());
+    snapshot.map_or(3, |snapshot| snapshot.scenery.dimension)
 }

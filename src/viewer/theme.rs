@@ -107,13 +107,13 @@ pub fn bubble_srgb(id: u64) -> [f32; 3] {
     [channel(0.0), channel(-1.0 / 3.0), channel(1.0 / 3.0)]
 }
 
-/// The same for shaders.
+/// A colour per bubble, in linear channels for shaders.
 pub fn bubble_linear(id: u64) -> Vec3 {
     let [r, g, b] = bubble_srgb(id);
     linear(r, g, b)
 }
 
-/// The same for panels.
+/// A colour per bubble, for panels.
 pub fn bubble_colour(id: u64) -> Color32 {
     let [r, g, b] = bubble_srgb(id).map(|channel| (channel * 255.0) as u8);
     Color32::from_rgb(r, g, b)

@@ -7,10 +7,10 @@ use bevy::window::{PresentMode, WindowCloseRequested, WindowResolution};
 use bevy::winit::{UpdateMode, WinitSettings};
 
 use super::app::{ViewerPlugin, ViewerSystems};
-use super::desk::Desk;
 use super::measure::{Measurement, measure};
+use super::platform::{Missing, find_adapter, find_display, give_memory_back};
 use super::session::{Opening, Session};
-use super::surroundings::{Missing, find_adapter, find_display, give_memory_back};
+use super::ui_state::UiState;
 
 /// Why the viewer did not open.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +73,7 @@ pub fn view(
         .add_plugins(ViewerPlugin)
         .insert_resource(session)
         .insert_resource(panes)
-        .insert_resource(Desk::default())
+        .insert_resource(UiState::default())
         .insert_resource(Leave(leave))
         .add_systems(First, leave_when_closed)
         .add_systems(Last, leave_when_done);

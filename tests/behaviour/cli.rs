@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-fn glug(arguments: &[&str], folder: &Path) -> Output {
+pub fn glug(arguments: &[&str], folder: &Path) -> Output {
     command(arguments, folder).output().expect("glug starts")
 }
 
-fn command(arguments: &[&str], folder: &Path) -> Command {
+pub fn command(arguments: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_glug"));
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
     // No window opens from here.
@@ -18,11 +18,11 @@ fn command(arguments: &[&str], folder: &Path) -> Command {
     command
 }
 
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn files(folder: &Path) -> Vec<String> {
+pub fn files(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<_> = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
@@ -43,6 +43,83 @@ fn a_bench_compares_what_is_asked_for() {
     assert_eq!((code, names), (Some(0), vec!["tiles 32, reduced", "tiles 16 to 64"]));
     let (code, _, message) = bench("nonsense");
     assert!(code == Some(2) && message.contains("tiles 32, reduced"), "{message}");
+}
+
+#[test]
+fn every_scene_tells_whether_it_keeps_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bench = ["bench", "--scenes", "--cells", "64", "--frames", "2", "--threads", "2", "--only"];
+    let done = glug(&[&bench[..], &["water_cooler,dam_break_2d", "--json"]].concat(), folder.path());
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let found: Vec<serde_json::Value> = serde_json::from_slice(&done.stdout).expect("a list");
+    let names: Vec<_> = found.iter().filter_map(|one| one["scene"].as_str()).collect();
+    assert_eq!(names, ["water_cooler", "water_cooler_2d", "dam_break_2d"]);
+    for scene in &found {
+        let number = |name: &str| scene[name].as_f64().unwrap_or_else(|| panic!("{name} in {scene}"));
+        assert_eq!((number("frames"), number("threads")), (2.0, 2.0));
+        let factor = number("simulated_seconds") / number("seconds");
+        assert!((number("real_time_factor") / factor - 1.0).abs() < 1e-9 && factor > 0.0);
+        assert!((number("simulated_seconds") * number("fps") - 2.0).abs() < 1e-9);
+        assert_eq!(number("substeps_per_frame"), number("substeps") / 2.0);
+        assert!(number("particles") > 100.0 && number("unknowns") > 10.0 && number("liquid_cells") > 10.0);
+        let stages = scene["seconds_per_substep"].as_object().expect("by stage");
+        let sum: f64 =
+            stages.iter().filter(|(name, _)| *name != "total").filter_map(|(_, s)| s.as_f64()).sum();
+        let total = stages["total"].as_f64().expect("a number");
+        assert!(stages["solve"].as_f64() > Some(0.0) && sum <= total, "{sum} of {total}");
+        assert!(scene["picture"]["draw_seconds"].as_f64() > Some(0.0));
+        let both = &scene["comparison"];
+        assert_eq!(both.is_object(), scene["dimension"] == 2);
+        if both.is_object() {
+            assert_eq!((both["threads"].as_u64(), both["frames"].as_u64()), (Some(1), Some(2)));
+            assert!(both["real_time_factor"].as_f64() > Some(0.0) && both["models"][0] != both["models"][1]);
+        }
+    }
+    let done = glug(&[&bench[..], &["dam_break_2d"]].concat(), folder.path());
+    let table = text(&done.stdout);
+    for word in ["REAL TIME", "COMPARED", "dam_break_2d", "64 × ", "ms PER SUBSTEP", "solve"] {
+        assert!(table.contains(word), "{word} in\n{table}");
+    }
+    let done = glug(&[&bench[..], &["no_such_scene"]].concat(), folder.path());
+    assert_eq!(done.status.code(), Some(2));
+}
+
+#[test]
+fn a_run_in_real_time_chooses_its_cells_and_remembers_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = folder.path().join("cache");
+    let file = cache.join("glug/resolutions.json");
+    let run = |more: &[&str]| {
+        let scene = ["run", "rising_bubbles", "--frames", "1", "--threads", "1", "--realtime"];
+        let mut command = command(&[&scene[..], more].concat(), folder.path());
+        let done =
+            command.env("XDG_CACHE_HOME", &cache).env("LOCALAPPDATA", &cache).output().expect("glug starts");
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+        let lines = text(&done.stdout);
+        let row =
+            |name: &str| lines.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+        (row("cells"), row("resolution"))
+    };
+    let (cells, words) = run(&["--cells", "16"]);
+    assert!(cells.contains(" 16 × ") && words.is_empty(), "cells asked for win: {cells} {words}");
+    assert!(!file.exists(), "and nothing is measured");
+    // So much that no machine in sight does it in real time on one thread.
+    let (cells, words) = run(&[]);
+    let own = words.split(" of ").nth(1).and_then(|rest| rest.split(' ').next()).expect("the scene's own");
+    let own: usize = own.parse().expect("a number");
+    let chosen: usize = cells.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number");
+    assert!((24..own).contains(&chosen), "{cells} of {own}");
+    assert!(words.contains(&format!("{chosen} of {own} cells")), "{words}");
+    // What the file says is believed, until it cannot be read.
+    let kept = fs::read_to_string(&file).expect("it is remembered");
+    let other = if chosen == 32 { 40 } else { 32 };
+    let said = kept.replace(&format!("\"cells\": {chosen}"), &format!("\"cells\": {other}"));
+    fs::write(&file, said).expect("written");
+    assert!(run(&[]).0.contains(&format!(" {other} × ")));
+    fs::write(&file, "nonsense").expect("written");
+    let (cells, _) = run(&[]);
+    assert!(!cells.is_empty());
+    assert_ne!(fs::read_to_string(&file).expect("a file"), "nonsense", "measured and remembered again");
 }
 
 #[test]
@@ -100,7 +177,7 @@ fn flat_scenes_run_quietly() {
 fn bad_input_is_one_line_and_exit_code_two() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("file"), "").expect("written");
-    let cases: [&[&str]; 18] = [
+    let cases: [&[&str]; 23] = [
         &[],
         &["view"],
         &["view", "dam_break", "--model", "no-such-model"],
@@ -119,6 +196,11 @@ fn bad_input_is_one_line_and_exit_code_two() {
         &["run", "dam_break", "--stats", ".", "--out", "out"],
         &["run", "dam_break", "--set", "gravity=lots", "--out", "out"],
         &["check", "no_such_scene"],
+        &["run", "no_such_scene", "--realtime"],
+        &["run", "--resume", "file", "--realtime"],
+        &["bench", "--scenes", "--state", "dam_break"],
+        &["bench", "--frames", "3"],
+        &["bench", "--cells", "32"],
     ];
     for arguments in cases {
         let done = glug(arguments, folder.path());

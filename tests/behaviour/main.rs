@@ -2,14 +2,17 @@
 
 mod boundary;
 mod bubbles;
+mod checkpoint;
 mod cli;
+mod determinism;
+mod every_scene;
 mod export;
 mod geometry;
 mod linear;
 mod liquid;
 mod phases;
 mod pressure;
-mod regions;
+mod random_scenes;
 mod rooms;
 mod runner;
 mod scene;
@@ -17,3 +20,4 @@ mod sim;
 mod snapshot;
 mod surface;
 mod tank;
+mod tiles;

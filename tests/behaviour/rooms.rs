@@ -5,9 +5,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms in order. `linear` and `geometry` stand side by side: neither knows the other.
-const ROOMS: [&str; 15] = [
-    "math", "grid", "linear", "geometry", "liquid", "bubbles", "regions", "pressure", "sim", "scene",
-    "snapshot", "runner", "export", "viewer", "cli",
+const ROOMS: [&str; 19] = [
+    "archive",
+    "math",
+    "grid",
+    "linear",
+    "geometry",
+    "liquid",
+    "gas",
+    "bubbles",
+    "tiles",
+    "pressure",
+    "sim",
+    "scene",
+    "checkpoint",
+    "snapshot",
+    "runner",
+    "export",
+    "realtime",
+    "viewer",
+    "cli",
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use glug::runner::{Frame, Outcome, Run, Runner, Solver, SolverError, Watch};
-use glug::sim::{FrameReport, Params};
+use glug::runner::{Command, Frame, Outcome, Pace, Phase, Run, Runner, Solver, SolverError, Watch, Worker};
+use glug::scene::Overrides;
+use glug::sim::{FrameReport, ParamValue, Params, param};
 use glug::snapshot::{Scenery, Snapshot, SolidPose, Wanted};
 
 const STEPS: usize = 4;
@@ -113,4 +115,51 @@ fn a_run_of_any_solver_shows_itself_and_branches() {
     assert!(place(&mut run) < 1.0, "it swings");
     assert_eq!(place(&mut still), 1.0, "its copy has parameters of its own");
     assert!(!run.advance(&AtomicBool::new(true), &mut |_| ()).expect("told to stop"));
+}
+
+fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(value) = found() {
+            return value;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn overrides(cells: usize) -> Overrides {
+    Overrides { cells: Some(cells), ..Overrides::default() }
+}
+
+/// Surfaces used to be meshed for every frame, whether or not the window had taken the one before.
+#[test]
+fn nothing_is_drawn_while_nobody_looks() {
+    let worker = Worker::start(1, &Arc::new(Pace::default())).expect("a thread");
+    worker.send(Command::Load { scene: "ball_in_circle_2d".to_owned(), overrides: overrides(24) });
+    worker.send(Command::Play);
+    wait_for("playing", || (*worker.phase() == Phase::Playing).then_some(()));
+    std::thread::sleep(Duration::from_millis(400));
+    let first = worker.newest().expect("the first moment");
+    assert_eq!(first.report.frame, 0, "nobody has taken it until now");
+    let next = wait_for("the next", || worker.newest().filter(|snapshot| snapshot.report.frame > 0));
+    assert!(next.report.frame > 3, "the newest one, not the one behind the first: {}", next.report.frame);
+}
+
+#[test]
+fn a_scene_rebuilt_at_another_resolution_keeps_its_parameters() {
+    let worker = Worker::start(1, &Arc::new(Pace::default())).expect("a thread");
+    let scene = "ball_in_circle_2d".to_owned();
+    worker.send(Command::Load { scene: scene.clone(), overrides: overrides(24) });
+    let moment =
+        |cells| wait_for("the scene", || worker.newest().filter(|moment| moment.scenery.cells[0] == cells));
+    assert_eq!(moment(24).params.gravity, 9.81);
+    worker.send(Command::Set(param("gravity").expect("a parameter"), ParamValue::Number(1.62)));
+    worker.send(Command::Rebuild { scene: scene.clone(), overrides: overrides(32) });
+    let lunar = moment(32);
+    assert_eq!((lunar.params.gravity, lunar.report.frame), (1.62, 0));
+    assert_eq!(lunar.report.cells_xyz[0], 32);
+    assert!(lunar.scenery.own_cells > 32, "the file asks for {}", lunar.scenery.own_cells);
+    worker.send(Command::Load { scene, overrides: overrides(40) });
+    assert_eq!(moment(40).params.gravity, 9.81, "a load brings its own");
 }

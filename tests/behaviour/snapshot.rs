@@ -79,3 +79,31 @@ fn numbers_of_bubbles_never_wrap_around() {
     assert_eq!(region::of_bubble(BubbleIndex::new(last + 1)), None);
     assert_eq!([region::AIR, region::LIQUID, region::SOLID].map(region::bubble), [None; 3]);
 }
+
+/// A sketch is all that a picture needs: the simulation may be anywhere by the time it is finished.
+#[test]
+fn a_sketch_finished_later_is_the_picture_of_its_moment() {
+    for (name, cells) in [("water_cooler_2d", 32), ("dam_break", 24), ("moving_platform", 24)] {
+        let overrides = Overrides { cells: Some(cells), ..Overrides::default() };
+        let scene = load(name, &overrides).unwrap_or_else(|error| panic!("{error}"));
+        let scenery = Arc::new(Scenery::of(&scene));
+        let mut run = Run::new(&scene, scenery, scene.params().clone(), 1).expect("it starts");
+        let advance = |run: &mut Run| {
+            assert!(run.advance(&AtomicBool::new(false), &mut |_| ()).expect("it goes on"));
+        };
+        (0..3).for_each(|_| advance(&mut run));
+        let wanted = Wanted { velocity: true, scalars: true, particles: true, roles: true };
+        let at_once = run.snapshot(wanted, 1.0);
+        let sketch = run.sketch(wanted, 1.0);
+        (0..2).for_each(|_| advance(&mut run));
+        let later = sketch.finish();
+        assert_eq!(at_once.surface, later.surface, "{name}");
+        assert_eq!(at_once.solids, later.solids, "{name}");
+        assert_eq!((&at_once.particles, &at_once.poses), (&later.particles, &later.poses), "{name}");
+        let (one, other) = (&at_once.cells, &later.cells);
+        assert_eq!((&one.distance, &one.region), (&other.distance, &other.region), "{name}");
+        assert_eq!((&one.velocity, &one.scalars), (&other.velocity, &other.scalars), "{name}");
+        assert_eq!(one.distance.len(), scene.cells().iter().product::<usize>(), "{name}");
+        assert_ne!(later.cells.distance, run.snapshot(wanted, 1.0).cells.distance, "{name}: it went on");
+    }
+}

@@ -1,11 +1,10 @@
 //! A grid with walls and fields set by hand, for tests of single stages.
 
 use glug::geometry::{Boundary, Label, Motion, Move, Settled, Shape, Solid, Walls, label_cells};
-use glug::grid::{Blocks, Field, Grid, SIDE, block_cells};
+use glug::grid::{Blocks, FaceMask, Field, Grid, SIDE, block_cells};
 use glug::linear::SolverParams;
-use glug::liquid::FaceMask;
 use glug::math::{Vector, hash_unit, mix, unflatten};
-use glug::pressure::{self, FREE, Problem, Projection, Roles, Solved};
+use glug::pressure::{self, BodyProvider, FREE, Pressure, Problem, Projection, Roles, Solved};
 
 /// Everything a projection needs, on a grid whose blocks are all active.
 pub struct Tank<const D: usize> {
@@ -16,13 +15,14 @@ pub struct Tank<const D: usize> {
     pub velocity: [Field<f32>; D],
     pub valid: [FaceMask; D],
     pub projection: Projection<D>,
+    pub pressure: Pressure,
     pub impulse: [f64; D],
-    /// The regions, all one without bubbles at first, and what is asked of them.
-    pub region: Field<u32>,
+    /// The components, all one without bubbles at first, and what is asked of them.
+    pub component: Field<u32>,
     pub node: Vec<u32>,
     pub outflow: Vec<f64>,
     pub weight: Vec<f64>,
-    /// Density of air over the liquid's, where regions have their own cells.
+    /// Density of air over the liquid's, where components have their own cells.
     pub air_mass: f64,
     guess: Vec<f64>,
 }
@@ -48,8 +48,8 @@ impl<const D: usize> Tank<D> {
         field.resize(blocks.slot_count());
         let mut mask = FaceMask::new(D);
         mask.bits.resize(blocks.slot_count());
-        let mut region = Field::new(block_cells(D), 0);
-        region.resize(blocks.slot_count());
+        let mut component = Field::new(block_cells(D), 0);
+        component.resize(blocks.slot_count());
         Tank {
             walls,
             boundary,
@@ -57,8 +57,9 @@ impl<const D: usize> Tank<D> {
             velocity: std::array::from_fn(|_| field.clone()),
             valid: std::array::from_fn(|_| mask.clone()),
             projection: Projection::new(),
+            pressure: Pressure::new(D),
             impulse: [0.0; D],
-            region,
+            component,
             node: vec![FREE],
             outflow: vec![0.0],
             weight: Vec::new(),
@@ -172,7 +173,7 @@ impl<const D: usize> Tank<D> {
             surface: &self.surface,
             impulse: self.impulse,
             roles: Roles {
-                region: &self.region,
+                component: &self.component,
                 node: &self.node,
                 air_mass: self.air_mass,
                 outflow: &self.outflow,
@@ -199,18 +200,26 @@ impl<const D: usize> Tank<D> {
 
     /// Labels the cells and projects to a tolerance.
     pub fn project_to(&mut self, tolerance: f64) -> Solved {
+        self.project_with(&mut [], tolerance)
+    }
+
+    /// Labels the cells and projects to a tolerance, with bodies.
+    pub fn project_with(&mut self, bodies: &mut [&mut dyn BodyProvider<D>], tolerance: f64) -> Solved {
         self.label_cells();
         let params = SolverParams { tolerance, max_iterations: 2000, ..SolverParams::default() };
         self.guess.clear();
         self.guess.resize(self.weight.len(), 0.0);
         // Taken out for the time that the rest of the tank is lent to the problem.
         let mut projection = std::mem::take(&mut self.projection);
+        let mut pressure = self.pressure.clone();
         let (mut velocity, mut valid) = (self.velocity.clone(), self.valid.clone());
         let problem = self.problem();
         pressure::find_unknowns(problem.blocks, &problem.roles, &mut projection);
-        let solved =
-            pressure::project(&mut velocity, &mut valid, &problem, &params, &mut projection, 1.0, None);
-        (self.projection, self.velocity, self.valid) = (projection, velocity, valid);
+        let (faces, system) = ((&mut velocity, &mut valid), (&mut pressure, &mut projection));
+        let (guess, system) = system;
+        let solved = pressure::project(faces.0, faces.1, &problem, &params, guess, system, bodies, 1.0, None);
+        (self.projection, self.pressure) = (projection, pressure);
+        (self.velocity, self.valid) = (velocity, valid);
         solved
     }
 

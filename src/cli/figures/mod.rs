@@ -13,13 +13,13 @@ use super::args::{BenchArguments, FiguresArguments};
 use super::outputs::prepare_folder;
 use super::progress::Progress;
 use super::view::{layers, write_whole};
-use super::{Failure, print, seam, thread_count, variants};
+use super::{Failure, print, source, thread_count, variants};
 use crate::export::Picture;
 use crate::runner::{SolverError, start_solver};
 use crate::scene::{AnyScene, Overrides};
 use crate::sim::FrameReport;
 use crate::snapshot::Snapshot;
-use crate::viewer::{Desk, Shoot, Studio, find_adapter};
+use crate::viewer::{OffscreenSetup, OffscreenViewer, UiState, find_adapter};
 use list::{Against, BANDS, BANDS_AT, BANDS_OF, FIGURES, Figure, Panel, RELEASED, RELEASED_CELLS, SPEEDS};
 use page::Page;
 
@@ -121,6 +121,8 @@ pub fn figures(arguments: &FiguresArguments, stop: &Arc<AtomicBool>) -> Result<(
     if wanted("speed") {
         for (number, scene, cells) in SPEEDS {
             let asked = BenchArguments {
+                scenes: false,
+                frames: None,
                 json: false,
                 state: Some(scene.to_owned()),
                 cells: Some(cells),
@@ -174,35 +176,36 @@ fn rows(figure: &Figure, courses: &[Course]) -> Vec<Vec<String>> {
 fn run(panel: &Panel, threads: usize, path: &Path, stop: &AtomicBool) -> Result<Course, Failure> {
     let scene = load(panel.scene, panel.cells, panel.model, panel.set)?;
     let names: Vec<String> = panel.layers.iter().map(|layer| (*layer).to_owned()).collect();
-    let desk = Desk { bare: true, plain: true, layers: layers(&names, scene.solver())?, ..Desk::default() };
+    let ui_state =
+        UiState { bare: true, plain: true, layers: layers(&names, scene.solver())?, ..UiState::default() };
     let size = SIZES[scene.dimension() - 2];
     let models = vec![scene.params().model];
-    let shoot = Shoot { scene, models, size, desk, threads };
-    follow(panel.file, shoot, panel.frames, stop, |frame, studio| {
+    let setup = OffscreenSetup { scene, models, size, ui_state, threads };
+    follow(panel.file, setup, panel.frames, stop, |frame, viewer| {
         if frame == panel.drawn.unwrap_or(panel.frames) {
-            write_small(&studio.picture()?, path)?;
+            write_small(&viewer.picture()?, path)?;
         }
         Ok(())
     })
 }
 
-/// Simulates so many frames and returns their course; `each` may look at every one.
+/// Simulates `frames` frames and returns their course; `each` may look at every one.
 fn follow(
     name: &str,
-    shoot: Shoot,
+    setup: OffscreenSetup,
     frames: usize,
     stop: &AtomicBool,
-    mut each: impl FnMut(usize, &mut Studio) -> Result<(), Failure>,
+    mut each: impl FnMut(usize, &mut OffscreenViewer) -> Result<(), Failure>,
 ) -> Result<Course, Failure> {
     let bar = Progress::new(name, frames, false);
-    let mut studio = Studio::open(shoot)?;
+    let mut viewer = OffscreenViewer::open(setup)?;
     let mut course = Course::new();
     for frame in 1..=frames {
-        if !studio.advance(stop)? {
+        if !viewer.advance(stop)? {
             return Err(Failure::Stopped(frame - 1));
         }
-        course.add(&studio.moment(0).expect("a pane per model"));
-        each(frame, &mut studio)?;
+        course.add(&viewer.moment(0).expect("a pane per model"));
+        each(frame, &mut viewer)?;
         bar.tick();
     }
     bar.finish();
@@ -212,8 +215,8 @@ fn follow(
 fn load(scene: &str, cells: usize, model: Option<&str>, set: &[&str]) -> Result<AnyScene, Failure> {
     let set: Vec<String> = set.iter().map(|change| (*change).to_owned()).collect();
     let overrides =
-        Overrides { cells: Some(cells), model: model.map(str::to_owned), set: seam::changes(&set)? };
-    seam::load_named(scene, &overrides)
+        Overrides { cells: Some(cells), model: model.map(str::to_owned), set: source::changes(&set)? };
+    source::load_named(scene, &overrides)
 }
 
 /// Figure 16: the surface from above, for bands wide enough and too thin.
@@ -224,9 +227,9 @@ fn bands(page: &mut Page, threads: usize, path: &Path, stop: &AtomicBool) -> Res
     for (caption, model, set) in BANDS {
         let scene = load(scene, cells, Some(model), set)?;
         let models = vec![scene.params().model];
-        let desk = Desk { bare: true, plain: true, ..Desk::default() };
-        let shoot = Shoot { scene, models, size: (64, 64), desk, threads };
-        let course = follow(caption, shoot, frames, stop, |_, _| Ok(()))?;
+        let ui_state = UiState { bare: true, plain: true, ..UiState::default() };
+        let setup = OffscreenSetup { scene, models, size: (64, 64), ui_state, threads };
+        let course = follow(caption, setup, frames, stop, |_, _| Ok(()))?;
         maps.push(relief::relief(&course.moments[BANDS_AT - 1].heights, course.last.cells_xyz[0], 3));
         courses.push(course);
     }

@@ -16,7 +16,7 @@ pub(super) struct Surroundings {
     camera: Camera,
     /// How much liquid (first) and solid (second) the sun shines through, metres.
     shade: Vec<[f32; 2]>,
-    focus: Focus,
+    focus: Caustics,
 }
 
 impl Surroundings {
@@ -30,7 +30,7 @@ impl Surroundings {
                 shade[y * SHADOW + x][kind] += if towards { -z } else { z };
             });
         }
-        Surroundings { sun, size, camera, shade, focus: Focus::new(size, sun, liquid) }
+        Surroundings { sun, size, camera, shade, focus: Caustics::new(size, sun, liquid) }
     }
 
     /// The largest length of the tank: what thickness is measured against.
@@ -98,14 +98,14 @@ impl Surroundings {
 }
 
 /// Sunlight on the floor, gathered and spread by the liquid's surface above: 1 is unchanged.
-struct Focus {
+struct Caustics {
     /// Samples per metre.
     fine: f32,
     shape: [usize; 2],
     bright: Vec<f32>,
 }
 
-impl Focus {
+impl Caustics {
     fn new(size: V3, sun: V3, liquid: &Triangles) -> Self {
         let fine = FLOOR / size[0].max(size[1]).max(size[2]);
         let shape = [size[0], size[2]].map(|length| (length * fine).ceil().max(1.0) as usize);
@@ -156,7 +156,7 @@ impl Focus {
                 (0.5 + 0.5 * ratio).min(1.8)
             })
             .collect();
-        Focus { fine, shape, bright }
+        Caustics { fine, shape, bright }
     }
 
     fn at(&self, place: V3) -> f32 {

@@ -31,13 +31,13 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Writes it as PNG, quickly.
+    /// Writes the picture as PNG, quickly.
     pub fn write_png(&self, out: &mut impl Write) -> io::Result<()> {
         // A third larger than the default, and fifteen times as fast.
         self.write_compressed(out, png::Compression::Fast)
     }
 
-    /// Writes it as PNG, as small as can be.
+    /// Writes the picture as PNG, as small as can be.
     pub fn write_small_png(&self, out: &mut impl Write) -> io::Result<()> {
         self.write_compressed(out, png::Compression::High)
     }

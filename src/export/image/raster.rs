@@ -12,7 +12,7 @@ pub(super) struct Triangles {
 
 /// A place on the screen: samples from the left, samples from the top, and depth.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spot {
+pub(super) struct ScreenPoint {
     pub x: f32,
     pub y: f32,
     pub z: f32,
@@ -58,11 +58,11 @@ impl Camera {
     }
 
     /// Where a place appears.
-    pub fn project(&self, place: V3) -> Spot {
+    pub fn project(&self, place: V3) -> ScreenPoint {
         let arm = sub(place, self.eye);
         let z = dot(arm, self.forward);
         let zoom = if self.pinhole { self.zoom / z } else { self.zoom };
-        Spot {
+        ScreenPoint {
             x: self.centre[0] + zoom * dot(arm, self.right),
             y: self.centre[1] - zoom * dot(arm, self.up),
             z,
@@ -81,7 +81,7 @@ impl Camera {
     pub fn cover(
         &self,
         triangles: &Triangles,
-        spots: &[Spot],
+        spots: &[ScreenPoint],
         columns: usize,
         rows: std::ops::Range<usize>,
         mut visit: impl FnMut(usize, usize, f32, V3, bool),
@@ -107,8 +107,9 @@ impl Camera {
             for y in tall.start.max(rows.start)..tall.end {
                 for x in wide.clone() {
                     let (px, py) = (x as f32 + 0.5, y as f32 + 0.5);
-                    let share =
-                        |p: Spot, q: Spot| ((q.x - p.x) * (py - p.y) - (q.y - p.y) * (px - p.x)) / area;
+                    let share = |p: ScreenPoint, q: ScreenPoint| {
+                        ((q.x - p.x) * (py - p.y) - (q.y - p.y) * (px - p.x)) / area
+                    };
                     let flat = [share(b, c), share(c, a), share(a, b)];
                     if flat.iter().all(|share| *share >= 0.0) {
                         // Perspective: shares are linear on the screen only when divided by depth.

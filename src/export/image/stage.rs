@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 
 use super::light::{Surroundings, bent};
-use super::raster::{Camera, Spot, Triangles, box_corners};
+use super::raster::{Camera, ScreenPoint, Triangles, box_corners};
 use super::vector::{V3, add, along, dot, encode, mix, scale, times, unit};
 use super::{HEIGHT, Picture, WIDTH};
 
@@ -69,10 +69,10 @@ pub(super) struct Things {
 struct Stage {
     camera: Camera,
     around: Surroundings,
-    liquid: (Triangles, Vec<Spot>),
-    solids: (Triangles, Vec<Spot>),
-    glass: (Triangles, Vec<Spot>),
-    edges: Vec<[Spot; 2]>,
+    liquid: (Triangles, Vec<ScreenPoint>),
+    solids: (Triangles, Vec<ScreenPoint>),
+    glass: (Triangles, Vec<ScreenPoint>),
+    edges: Vec<[ScreenPoint; 2]>,
     hair: f32,
 }
 

@@ -1,7 +1,7 @@
 //! Aggregation: which nodes of a block become one on the next coarser level.
 //!
-//! The rules are those of `linear::coarsen`: inside each aggregate of 2^D cells the nodes of one material that are linked to
-//! each other become one. What becomes of a block depends on its pattern alone.
+//! The rules are those of `linear::coarsen`: inside each aggregate of 2^D cells the nodes of one material that are
+//! linked to each other become one. What becomes of a block depends on its pattern alone.
 
 use crate::grid::masks;
 use crate::math::{Sets, power, unflatten};
@@ -185,7 +185,7 @@ mod tests {
     use crate::linear::composite::row_layout::RowChoice;
     use crate::linear::composite::rows::BlockContent;
     use crate::linear::composite::visit::Form;
-    use crate::math::hash_unit;
+    use crate::math::{Side, hash_unit};
 
     /// Cells of a block at random, with all links between them and some that are cut: whole ones, or of the size that
     /// `link(cell, direction)` tells.
@@ -213,9 +213,9 @@ mod tests {
         let mut linked = [masks::NONE; 6];
         for axis in 0..D {
             let open = random(8 * salt + 1 + axis as u64, 0.97);
-            let below = masks::beside::<D>(&nodes, axis, false, &masks::NONE);
+            let below = masks::beside::<D>(&nodes, axis, Side::Low, &masks::NONE);
             linked[2 * axis] = std::array::from_fn(|word| nodes[word] & below[word] & open[word]);
-            linked[2 * axis + 1] = masks::beside::<D>(&linked[2 * axis], axis, true, &masks::NONE);
+            linked[2 * axis + 1] = masks::beside::<D>(&linked[2 * axis], axis, Side::High, &masks::NONE);
         }
         let content = BlockContent { nodes: &nodes, linked: &linked, whole: 1.0, special: &masks::NONE };
         let choice = RowChoice::new::<D>(&nodes)?;

@@ -1,6 +1,6 @@
 //! Parts of the network without ground.
 //!
-//! Bodies do not connect: a field without divergence has no net flow through any closed surface, so every part of the
+//! Tiles do not connect: a field without divergence has no net flow through any closed surface, so every part of the
 //! network around and inside of bodies has a null vector of its own.
 
 use crate::math::{Sets, flatten};
@@ -84,6 +84,11 @@ impl Components {
     /// The first node of the part that a node belongs to; red ones are counted first.
     pub fn part_of(&mut self, node: usize) -> u32 {
         self.sets.find(node as u32)
+    }
+
+    /// The number of a node's component if that has no ground, from 1, or 0; red nodes are counted first and shared ones last.
+    pub fn number_of(&mut self, node: usize) -> u32 {
+        self.number[self.sets.find(node as u32) as usize]
     }
 
     /// Whether a node, red ones counted first and shared ones last, is the first one of a component without ground.

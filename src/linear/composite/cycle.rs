@@ -11,7 +11,7 @@ use super::components::{Components, Labels, closed_nodes};
 use super::dense::DenseSolve;
 use super::fill::{self, fill};
 use super::finest;
-use super::network::Network;
+use super::network::{Network, NetworkRows};
 use super::surfaces::Surfaces;
 
 /// All levels of a system with bodies, and what their V-cycle needs.
@@ -90,6 +90,7 @@ impl<const D: usize> CompositeHierarchy<D> {
         self.depth = 1;
         self.lagged = count_lagged_levels(bodies.list);
         self.first_filled = if whole.is_some() { fill::level_for(bodies.list) } else { MAX_LEVELS };
+        self.nets[0].read_couplings(system.couplings, self.outside.block_of());
         let left = coarse_levels.then(|| self.add_levels(system.blocks, bodies));
         // What is kept on a level builds on what the finer one kept: the chain must not break.
         self.forget_from(self.depth);
@@ -99,13 +100,14 @@ impl<const D: usize> CompositeHierarchy<D> {
             } else {
                 surfaces.mark(net);
             }
+            net.hold_coupled();
         }
         let (net, surfaces) = (&self.nets[self.depth - 1], &self.surfaces[self.depth - 1]);
         self.components.find(net);
         self.dense.clear();
         if left.is_some_and(|nodes| nodes <= MOST_NODES) {
             let surfaces = (self.depth <= self.first_filled).then_some(surfaces);
-            self.dense.build(net, surfaces, &self.list, &self.components);
+            self.dense.build(net, surfaces, &self.list, &mut self.components);
         }
     }
 
@@ -146,6 +148,9 @@ impl<const D: usize> CompositeHierarchy<D> {
                 surfaces.clear(this.blocks.len() - 1);
             }
             self.depth += 1;
+            let mut coupled = std::mem::take(&mut finer.coupled);
+            let below = coupled.coarsen(&NetworkRows { network: &*this, finer: Some(&*finer) });
+            (finer.coupled, this.coupled) = (coupled, below);
             let before = std::mem::replace(&mut nodes, this.linked());
             if nodes as f64 > KEPT * before as f64 {
                 break;

@@ -4,6 +4,8 @@
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::super::bodies::Body;
+use super::super::coupling::CoupledSolve;
+use super::super::layout::{Node, Place};
 use super::components::Components;
 use super::network::{Colours, Network};
 use super::surfaces::Surfaces;
@@ -19,12 +21,30 @@ pub(super) struct DenseSolve {
     shared: Vec<u32>,
     factors: Option<Cholesky<f64, Dyn>>,
     values: DVector<f64>,
+    /// What bodies of any weights add.
+    coupled: CoupledSolve,
 }
 
 impl Default for DenseSolve {
     fn default() -> Self {
-        DenseSolve { place: Colours::default(), shared: Vec::new(), factors: None, values: DVector::zeros(0) }
+        DenseSolve {
+            place: Colours::default(),
+            shared: Vec::new(),
+            factors: None,
+            values: DVector::zeros(0),
+            coupled: CoupledSolve::default(),
+        }
     }
+}
+
+/// The largest difference between an entry and its mirror image, of the smaller of their two diagonals.
+fn asymmetry(matrix: &DMatrix<f64>) -> f64 {
+    let off = |row: usize, column: usize| {
+        let least = matrix[(row, row)].min(matrix[(column, column)]);
+        (matrix[(row, column)] - matrix[(column, row)]).abs() / least.max(f64::MIN_POSITIVE)
+    };
+    let rows = 0..matrix.nrows();
+    rows.flat_map(|row| (0..row).map(move |column| off(row, column))).fold(0.0, f64::max)
 }
 
 impl DenseSolve {
@@ -39,7 +59,7 @@ impl DenseSolve {
         net: &Network<D>,
         surfaces: Option<&Surfaces>,
         bodies: &[Body],
-        components: &Components,
+        components: &mut Components,
     ) {
         let mut count = 0;
         let mut next = |is_unknown: bool| {
@@ -84,8 +104,35 @@ impl DenseSolve {
         for at in firsts.map(|(_, &at)| at as usize).filter(|&at| at < size) {
             matrix[(at, at)] *= 2.0;
         }
+        // Sweeps take over where there are no factors, and a solve may then stall: nobody should have to guess why.
+        debug_assert!(
+            asymmetry(&matrix) < 1e-4,
+            "the coarsest network is not symmetric: {}",
+            asymmetry(&matrix)
+        );
         self.factors = Cholesky::new(matrix);
+        debug_assert!(self.factors.is_some(), "the coarsest network is not positive");
         self.values = DVector::zeros(size);
+        self.coupled.clear();
+        if let Some(factors) = self.factors.as_ref().filter(|_| !net.coupled.is_empty()) {
+            let mut component = vec![0; size];
+            for (node, &at) in self.place.iter().flatten().chain(&self.shared).enumerate() {
+                if at != NONE {
+                    component[at as usize] = components.number_of(node) as usize;
+                }
+            }
+            let at = |node: Node| match node.place() {
+                Place::Cell { colour, index } => self.place[colour][index],
+                Place::Explicit(shared) => self.shared[shared],
+            };
+            let place = |node: Node| Some(at(node) as usize).filter(|&at| at < size);
+            let solve = |values: &mut [f64]| {
+                let mut answer = DVector::from_column_slice(values);
+                factors.solve_mut(&mut answer);
+                values.copy_from_slice(answer.as_slice());
+            };
+            self.coupled.build(&net.coupled, size, place, components.count, |at| component[at], solve);
+        }
     }
 
     /// Sets `x` from `b`; returns false if that cannot be done here.
@@ -103,7 +150,18 @@ impl DenseSolve {
                 self.values[place as usize] = f64::from(b);
             }
         }
-        factors.solve_mut(&mut self.values);
+        if self.coupled.is_empty() {
+            factors.solve_mut(&mut self.values);
+        } else {
+            let mut block = std::mem::take(&mut net.coupled);
+            block.start(|node| net.rhs(node));
+            self.coupled.solve(self.values.as_mut_slice(), &mut block, |values| {
+                let mut answer = DVector::from_column_slice(values);
+                factors.solve_mut(&mut answer);
+                values.copy_from_slice(answer.as_slice());
+            });
+            net.coupled = block;
+        }
         let values = self.values.as_slice();
         let value = |place: u32| values.get(place as usize).map(|&value| value as f32);
         for colour in 0..2 {
@@ -115,12 +173,15 @@ impl DenseSolve {
         for (x, &place) in net.shared.x.iter_mut().zip(&self.shared) {
             *x = value(place).unwrap_or(0.0);
         }
+        let block = std::mem::take(&mut net.coupled);
+        self.coupled.further(&block).for_each(|(node, value)| net.set_value(node, value));
+        net.coupled = block;
         true
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         let places = self.place.iter().map(Vec::capacity).sum::<usize>() + self.shared.capacity();
-        places * 4 + 8 * self.values.len() * (1 + self.values.len())
+        places * 4 + self.coupled.bytes() + 8 * self.values.len() * (1 + self.values.len())
     }
 }

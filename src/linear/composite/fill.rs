@@ -77,8 +77,8 @@ impl FilledCells {
                             continue;
                         }
                         // No body reaches a surface: what lies beyond one of its faces is liquid too.
-                        let faces =
-                            masks::plane::<D>(here, axis, true) | masks::plane::<D>(there, axis, false);
+                        let faces = masks::plane::<D>(here, axis, Side::High)
+                            | masks::plane::<D>(there, axis, Side::Low);
                         if faces != 0 {
                             let link = each * f64::from(faces.count_ones());
                             filling.links.push((place_of(cell), place_of(next), link));
@@ -372,5 +372,5 @@ fn pattern_of<const D: usize>(
 
 /// The way from a cell of a block to a neighbour there.
 fn direction_to<const D: usize>(from: u16, to: u16) -> Option<usize> {
-    (0..2 * D).find(|side| across(from as usize, side / 2, side % 2 == 1) == (to as usize, false))
+    (0..2 * D).find(|side| across(from as usize, side / 2, Side::at(*side)) == (to as usize, false))
 }

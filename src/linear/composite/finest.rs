@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use crate::grid::{across, block_cells, masks};
+use crate::math::Side;
 
 use super::super::level::Level;
 use super::super::source::{Finest, Source};
@@ -123,21 +124,21 @@ fn key_of<const D: usize>(level: &Level<D>, block: usize) -> Key {
     let mut sides = [0; 6];
     let here = live(level, block);
     for axis in 0..D {
-        for high in [false, true] {
-            let other = live(level, level.topology.beside(block)[axis][high as usize] as usize);
+        for side in Side::BOTH {
+            let other = live(level, level.topology.beside(block)[axis][side.index()] as usize);
             // Cells beyond count only where there is one before them.
-            let own = masks::plane::<D>(&here, axis, high);
-            sides[2 * axis + high as usize] = masks::plane::<D>(&other, axis, !high) & own;
+            let own = masks::plane::<D>(&here, axis, side);
+            sides[2 * axis + side.index()] = masks::plane::<D>(&other, axis, side.opposite()) & own;
         }
     }
     (here, sides)
 }
 
-/// A pattern of some cells, listed; `link(cell, axis, high)` is their link to the neighbour there, `terms(cell)` the rest.
+/// A pattern of some cells, listed; `link(cell, axis, side)` is their link to the neighbour there, `terms(cell)` the rest.
 pub(super) fn pattern_of<const D: usize>(
     cells: &masks::Bits,
     whole: f32,
-    link: impl Fn(usize, usize, bool) -> f32,
+    link: impl Fn(usize, usize, Side) -> f32,
     terms: impl Fn(usize) -> NodeTerms,
 ) -> Pattern {
     let mut nodes: [Vec<(u16, NodeTerms)>; 2] = Default::default();
@@ -151,11 +152,11 @@ pub(super) fn pattern_of<const D: usize>(
     for cell in masks::each(cells) {
         let (colour, node) = (colour_of::<D>(cell), index[cell] as usize);
         for axis in 0..D {
-            for high in [false, true] {
-                let g = link(cell, axis, high);
+            for side in Side::BOTH {
+                let g = link(cell, axis, side);
                 if g > 0.0 {
-                    let direction = 2 * axis + high as usize;
-                    match across(cell, axis, high) {
+                    let direction = 2 * axis + side.index();
+                    match across(cell, axis, side) {
                         (other, false) => {
                             builder.link_local(colour, node, Some(direction), index[other] as usize, g);
                         }
@@ -181,7 +182,7 @@ fn linked<const D: usize>(
         if side >= 2 * D {
             return masks::NONE;
         }
-        let near = masks::beside::<D>(nodes, side / 2, side % 2 == 1, &beside(side));
+        let near = masks::beside::<D>(nodes, side / 2, Side::at(side), &beside(side));
         std::array::from_fn(|word| near[word] & nodes[word])
     })
 }
@@ -192,7 +193,7 @@ fn interned_pattern<const D: usize>(key: &Key, whole: f32) -> Pattern {
     let halo: [masks::Bits; DIRECTIONS] = std::array::from_fn(|side| {
         let mut bits = masks::NONE;
         for bit in masks::each_in(sides[side]) {
-            let cell = masks::plane_cell::<D>(bit, side / 2, side % 2 == 0);
+            let cell = masks::plane_cell::<D>(bit, side / 2, Side::at(side).opposite());
             bits[cell / 64] |= 1 << (cell % 64);
         }
         bits
@@ -204,8 +205,8 @@ fn interned_pattern<const D: usize>(key: &Key, whole: f32) -> Pattern {
     {
         return pattern;
     }
-    let link = |cell: usize, axis: usize, high: bool| {
-        if masks::has(&linked[2 * axis + high as usize], cell) { whole } else { 0.0 }
+    let link = |cell: usize, axis: usize, side: Side| {
+        if masks::has(&linked[2 * axis + side.index()], cell) { whole } else { 0.0 }
     };
     pattern_of::<D>(cells, whole, link, |_| NodeTerms::default())
 }
@@ -220,8 +221,8 @@ fn unique_pattern<const D: usize>(
     let beside = level.topology.beside(block);
     let links: [[&[f32]; 2]; D] =
         std::array::from_fn(|axis| [source.link(axis, block), source.link(axis, beside[axis][1] as usize)]);
-    let link = |cell: usize, axis: usize, high: bool| match across(cell, axis, high) {
-        _ if !high => links[axis][0][cell],
+    let link = |cell: usize, axis: usize, side: Side| match across(cell, axis, side) {
+        _ if side == Side::Low => links[axis][0][cell],
         (other, is_beyond) => links[axis][is_beyond as usize][other],
     };
     let (ground, area, second) = (source.ground(block), source.area(block), source.material(block));
@@ -247,7 +248,7 @@ fn unique_pattern<const D: usize>(
             let tables = table.chunks_exact_mut(block_cells(D));
             for ((direction, linked), table) in linked.iter_mut().enumerate().zip(tables).take(2 * D) {
                 for cell in masks::each(&cells) {
-                    table[cell] = link(cell, direction / 2, direction % 2 == 1);
+                    table[cell] = link(cell, direction / 2, Side::at(direction));
                 }
                 *linked = masks::bits_of(table, |link| link > 0.0);
             }

@@ -2,7 +2,9 @@
 //!
 //! Each is compiled for several instruction sets and chosen at run time; all versions add in the same order.
 
-use multiversion::multiversion;
+use macro_rules_attribute::apply;
+
+use crate::math::simd;
 
 use super::super::scalar::Scalar;
 use super::pattern::{DIRECTIONS, Half, ParentsOf};
@@ -85,7 +87,7 @@ macro_rules! pull_all {
 }
 
 /// Gauss–Seidel half-sweep over the nodes of a colour; a node's row is `diagonal x − Σ g x_neighbour = rhs`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 fn relax_all(x: &mut [f32], rhs: &[f32], inverse: &[f32], half: &Half, values: &Workspace<f32>, whole: f32) {
     let count = x.len();
     let diagonal = half.rounded.as_slice();
@@ -153,7 +155,7 @@ pub(super) fn relax(
 }
 
 /// `rhs + Σ g x_neighbour − diagonal x`, without further links.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 fn residual_all(out: &mut [f32], x: &[f32], rhs: &[f32], half: &Half, values: &Workspace<f32>, whole: f32) {
     let count = x.len();
     let diagonal = half.rounded.as_slice();
@@ -181,7 +183,7 @@ pub(super) fn residual(
 }
 
 /// `A p` of the nodes of a colour, without extra links.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 fn product_all<T: Scalar>(out: &mut [f64], p: &[T], half: &Half, values: &Workspace<T>, whole: f64) {
     let count = p.len();
     let diagonal = half.diagonal.as_slice();

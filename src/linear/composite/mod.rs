@@ -14,7 +14,7 @@
 //!
 //! Why levels down to the coarsest, and not those of `linear::hierarchy` from `first_filled` on? Where bodies are filled, both
 //! have the same cells and grounds, 98 of 100 links to rounding and the rest within an eighth (compared in
-//! `tests/behaviour/regions/filled.rs`), so that handing over there is possible. But bodies of another fluid than the cells
+//! `tests/behaviour/tiles/filled.rs`), so that handing over there is possible. But bodies of another fluid than the cells
 //! around them, systems of two materials, and bodies between parts of the network that nothing else connects are never filled:
 //! their term is carried to the coarsest level, which `network` and `dense` are needed for in any case.
 //!

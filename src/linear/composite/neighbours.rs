@@ -5,7 +5,9 @@
 //! into rows, the *halo*, before each half-sweep. So an array by colour has, behind the nodes' places, a row of zeros and then
 //! the halo; blocks that list their nodes find all their neighbours outside the block there.
 
-use multiversion::multiversion;
+use macro_rules_attribute::apply;
+
+use crate::math::simd;
 use rayon::prelude::*;
 
 use super::super::layout::{Row, half_rows, plane_rows};
@@ -42,7 +44,7 @@ pub(super) fn copy<T: Copy + Send + Sync>(from: &[T], places: &[u32], copies: &m
     parts.for_each(|(copies, places)| gather(from, places, copies));
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 fn gather<T: Copy>(from: &[T], places: &[u32], copies: &mut [T]) {
     for (copy, &place) in copies.iter_mut().zip(places) {
         debug_assert!((place as usize) < from.len());

@@ -30,6 +30,8 @@ pub(super) struct SharedRows {
     pub x: Vec<f32>,
     pub b: Vec<f32>,
     pub diagonal: Vec<f64>,
+    /// Whether each is left alone by sweeps; empty if none is.
+    pub held: Vec<bool>,
 }
 
 impl SharedRows {
@@ -102,6 +104,12 @@ impl SharedRows {
         &self.list
     }
 
+    /// The links of a shared node.
+    pub fn links_of(&self, shared: usize) -> impl Iterator<Item = &SharedEntry> {
+        let order = &self.order[self.start[shared] as usize..self.start[shared + 1] as usize];
+        order.iter().map(|&index| &self.list[index as usize])
+    }
+
     /// Calls `each(colour, node, sum of its entries)`.
     pub fn each_sum(&self, mut each: impl FnMut(usize, usize, f64)) {
         for entries in self.list.chunk_by(|a, b| a.node == b.node) {
@@ -151,12 +159,13 @@ impl SharedRows {
         for ((x, &b), &diagonal) in self.x.iter_mut().zip(&self.b).zip(&self.diagonal) {
             *x = if diagonal > 0.0 { (f64::from(b) / diagonal) as f32 } else { 0.0 };
         }
+        self.x.iter_mut().zip(&self.held).filter(|(_, held)| **held).for_each(|(x, _)| *x = 0.0);
     }
 
     /// Gauss–Seidel over the shared nodes: solves their rows.
     pub fn relax(&mut self, x: [&[f32]; 2]) {
         for shared in 0..self.x.len() {
-            if self.diagonal[shared] > 0.0 {
+            if self.diagonal[shared] > 0.0 && self.held.get(shared) != Some(&true) {
                 let value = (f64::from(self.b[shared]) + self.pull(shared, x)) / self.diagonal[shared];
                 self.x[shared] = value as f32;
             }

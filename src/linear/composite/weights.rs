@@ -3,7 +3,9 @@
 //! Nodes are taken eight at a time, as they lie in the arrays: those of a sheet between two bodies all lie beside them, and
 //! weights of zero for others cost less than looking up each node.
 
-use multiversion::multiversion;
+use macro_rules_attribute::apply;
+
+use crate::math::simd;
 
 use crate::grid::masks;
 
@@ -164,7 +166,7 @@ fn add_products<S: Copy, N: Scalar + From<S>>(
 ///
 /// Four sums of eight lanes stay in registers only if nothing in a loop can panic, and if the lanes are added up elsewhere:
 /// compilers would turn them into eight sums of four.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 fn gather_lanes<S: Copy, N: Scalar + From<S>>(
     weights: &PatchWeights,
     x: [&[[S; LANES]]; 2],
@@ -210,7 +212,7 @@ fn add_own_products<N: Scalar>(sum: &mut [N; LANES], weights: &[f32; LANES], val
 }
 
 /// `out += Jᵀ c` over the nodes of a colour.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 fn scatter_lanes<N: Scalar>(half: &Half, c: [N; 4], out: &mut [N]) {
     match &half.table {
         Table::Own(table) => {

@@ -140,6 +140,34 @@ impl<A: Operator, M: Preconditioner> KrylovSpace for VectorSpace<'_, A, M> {
 
 /// Solves `A x = b` by preconditioned conjugate gradients, from the guess in `x`; `stop` ends the solve after the
 /// iteration at hand. Where `A` is singular, `b` must be orthogonal to its null space.
+///
+/// ```
+/// use glug::linear::{Jacobi, Operator, StoppingRule, conjugate_gradients};
+///
+/// /// Second differences on a line with values of zero beyond both ends.
+/// struct Line(usize);
+///
+/// impl Operator for Line {
+///     fn size(&self) -> usize {
+///         self.0
+///     }
+///     fn apply(&self, x: &[f64], out: &mut [f64]) {
+///         for i in 0..self.0 {
+///             let below = if i > 0 { x[i - 1] } else { 0.0 };
+///             out[i] = 2.0 * x[i] - below - x.get(i + 1).unwrap_or(&0.0);
+///         }
+///     }
+///     fn diagonal(&self, out: &mut [f64]) {
+///         out.fill(2.0);
+///     }
+/// }
+///
+/// let (line, mut x) = (Line(3), [0.0; 3]);
+/// let rule = StoppingRule { tolerance: 1e-12, ..StoppingRule::default() };
+/// let info = conjugate_gradients(&line, &mut Jacobi::new(&line), &[1.0; 3], &mut x, &rule, None);
+/// assert!(info.converged);
+/// assert!(x.iter().zip([1.5, 2.0, 1.5]).all(|(x, exact)| (x - exact).abs() < 1e-10), "{x:?}");
+/// ```
 pub fn conjugate_gradients(
     operator: &impl Operator,
     preconditioner: &mut impl Preconditioner,

@@ -8,6 +8,7 @@ use crate::grid::{SIDE, VOID, block_cells};
 use crate::math::{Side, power};
 
 use super::super::bodies::{Bodies, Face, Moments};
+use super::super::coupling::Unknown;
 use super::super::system::System;
 
 /// A system as a matrix.
@@ -20,7 +21,7 @@ pub struct Assembled {
     pub cells: Vec<u32>,
 }
 
-/// Writes out the matrix of a system: a row per unknown, in the order of the live slots and of the cells inside a
+/// Writes out the network of a system, without bodies: a row per unknown, in the order of the live slots and of the cells inside a
 /// block, then a row per shared node. Slow and large next to the system itself.
 pub fn assemble<const D: usize>(system: &System<'_, D>) -> Assembled {
     let cells = block_cells(D);
@@ -108,9 +109,12 @@ pub fn assemble<const D: usize>(system: &System<'_, D>) -> Assembled {
     Assembled { matrix: CsMat::new((size, size), start, columns, values), cells: rows }
 }
 
-/// Writes out `L + Σ JᵀKJ`, rows as [`assemble`] has them. Every body makes a dense block of the cells around it, so this
-/// is for small systems.
-pub fn assemble_with_bodies<const D: usize>(system: &System<'_, D>, bodies: &Bodies<'_>) -> Assembled {
+/// Writes out `L + Σ JᵀKJ`, with the couplings of the system and with `bodies` if there are any, rows as [`assemble`] has them.
+/// Every body makes a dense block of the cells around it, so this is for small systems.
+pub fn assemble_with_bodies<const D: usize>(
+    system: &System<'_, D>,
+    bodies: Option<&Bodies<'_>>,
+) -> Assembled {
     let network = assemble(system);
     let size = network.matrix.rows();
     let mut matrix = TriMat::new((size, size));
@@ -119,7 +123,27 @@ pub fn assemble_with_bodies<const D: usize>(system: &System<'_, D>, bodies: &Bod
     }
     let rows: HashMap<u32, usize> =
         network.cells.iter().enumerate().map(|(row, &cell)| (cell, row)).collect();
-    for body in bodies.list {
+    if let Some(couplings) = system.couplings {
+        let row = |unknown: Unknown| match unknown {
+            Unknown::Cell(cell) => rows.get(&cell).copied(),
+            Unknown::Shared(node) => {
+                let is_linked = system.shared.links(node as usize).next().is_some();
+                is_linked.then_some(network.cells.len() + node as usize)
+            }
+        };
+        for body in 0..couplings.len() {
+            let columns = couplings.columns(body).filter_map(|(unknown, w)| Some((row(unknown)?, w)));
+            let columns: Vec<(usize, &[f64])> = columns.collect();
+            for (column, weights) in &columns {
+                for (row, others) in &columns {
+                    let value = weights.iter().zip(*others).map(|(a, b)| a * b).sum::<f64>();
+                    matrix.add_triplet(*row, *column, value);
+                }
+            }
+        }
+    }
+    for (body, bodies) in bodies.iter().flat_map(|bodies| bodies.list.iter().map(move |body| (body, bodies)))
+    {
         let column_of = |face: Face| {
             let mut column = [[0.0; 4]; 3];
             column[face.axis] = face.force;

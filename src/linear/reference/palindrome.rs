@@ -78,7 +78,14 @@ impl<const D: usize> Palindrome<D> {
             }
         }
         let none = SharedNodes::default();
-        self.liquid.build(&System { ground: &ground, ground_area: &area, shared: &none, ..*system });
+        let couplings = None;
+        self.liquid.build(&System {
+            ground: &ground,
+            ground_area: &area,
+            shared: &none,
+            couplings,
+            ..*system
+        });
     }
 
     /// Lists the cells within some layers of the shared nodes.
@@ -236,6 +243,7 @@ mod tests {
             ground_area: &area,
             shared: &shared,
             materials: None,
+            couplings: None,
         };
         let mut block_of = vec![0; blocks.slot_count()];
         live.as_slice().iter().enumerate().for_each(|(i, &slot)| block_of[slot as usize] = i as u32 + 1);

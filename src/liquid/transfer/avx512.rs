@@ -1,6 +1,7 @@
 //! Scattering in AVX-512 instructions: all faces that a cell's particles reach, of all three components, side by side.
 //!
-//! The sums are those of `scatter::scatter_cell` to the last bit: every face adds up the same numbers in the same order.
+//! The sums are those of `scatter::scatter_cell` to the last bit: every face adds up the same numbers in the same
+//! order.
 
 use std::arch::x86_64::*;
 
@@ -11,7 +12,8 @@ use super::super::{CellRanges, Particles};
 use super::scatter::BlockSums;
 use super::{HALO, MOST};
 
-/// Places for faces: nine of each component, and some that none is in. A row of three along x never lies in both halves.
+/// Places for faces: nine of each component, and some that none is in. A row of three along x never lies in both
+/// halves.
 const PLACES: usize = 32;
 
 /// First place of the faces across x, and of each row of faces across y and z.
@@ -30,7 +32,7 @@ struct Table {
 }
 
 impl Table {
-    /// A face of a component, so many cells away along each axis.
+    /// A face of a component, that many cells away along each axis.
     const fn put(&mut self, place: usize, axis: usize, step: [usize; 3]) {
         let (one, two) = ((axis + 1) % 3, (axis + 2) % 3);
         self.axis[place] = axis as i32;

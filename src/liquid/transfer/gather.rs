@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::grid::{Blocks, DisjointMut, Field, load_halo};
+use crate::grid::{Blocks, DisjointMut, Field, halo_cells, load_halo};
 
-use super::super::even::{Even, each_stretch};
+use super::super::affine_cells::{AffineCells, each_stretch};
 use super::super::kernel::{
     LaneStencil, lane_slope, lane_stencil, lane_value, load_vectors, relative, store_lanes, store_vectors,
 };
@@ -13,8 +13,8 @@ use super::super::{CellRanges, Particles};
 use super::{HALO, MOST};
 
 /// Gives the particles their new velocities: the share `flip` keeps each particle's own velocity and adds the
-/// grid's change since `before`, the rest takes the grid's velocity and its gradient (APIC). `even(slot)` says where in
-/// a block `velocity` is an affine field.
+/// grid's change since `before`, the rest takes the grid's velocity and its gradient (APIC). `affine(slot)` says where
+/// in a block `velocity` is an affine field.
 pub fn grid_to_particles<const D: usize>(
     particles: &mut Particles<D>,
     ranges: &CellRanges,
@@ -22,36 +22,38 @@ pub fn grid_to_particles<const D: usize>(
     velocity: &[Field<f32>; D],
     before: &[Field<f32>; D],
     flip: f32,
-    even: impl Fn(usize) -> Option<Even<D>> + Sync,
+    affine: impl Fn(usize) -> Option<AffineCells<D>> + Sync,
 ) {
     let out = ParticleOut::new(&mut particles.velocity, &mut particles.affine);
     let position = &particles.position;
-    blocks.slots().as_slice().par_iter().with_min_len(2).for_each(|&slot| {
+    // The room for a block's faces is made once for many.
+    let no_faces = || [[0f32; MOST]; D];
+    let room = || (no_faces(), no_faces());
+    blocks.slots().as_slice().par_iter().with_min_len(2).for_each_init(room, |(now, gain), &slot| {
         let (slot, out) = (slot as usize, &out);
         if ranges.of_block(slot).is_empty() {
             return;
         }
         // The share `flip` of a particle's new velocity is its own and the grid's change, the rest the grid's velocity:
         // all but its own is one field, `gain`.
-        let (mut now, mut gain) = ([[0f32; MOST]; D], [[0f32; MOST]; D]);
         for axis in 0..D {
             load_halo(blocks, &velocity[axis], slot, HALO, &mut now[axis]);
             load_halo(blocks, &before[axis], slot, HALO, &mut gain[axis]);
-            for (gain, now) in gain[axis].iter_mut().zip(&now[axis]) {
+            for (gain, now) in gain[axis].iter_mut().zip(&now[axis]).take(const { halo_cells(HALO, D) }) {
                 *gain = now - flip * *gain;
             }
         }
         let first_cell = blocks.first_cell(slot).map(|c| c as f32);
-        let even = even(slot);
-        let slope = even.as_ref().map(|even| even.packed_slope(1.0 - flip));
-        each_stretch(ranges, slot, even.as_ref().map(|even| &even.cells), |range, is_even| {
+        let affine = affine(slot);
+        let slope = affine.as_ref().map(|affine| affine.packed_slope(1.0 - flip));
+        each_stretch(ranges, slot, affine.as_ref().map(|affine| &affine.cells), |range, is_affine| {
             // SAFETY: blocks have disjoint ranges of particles.
             let (velocity, affine) = unsafe { out.range(range.clone()) };
             let position = &position[range];
-            let gather = Gather { position, velocity, affine, first_cell, gain: &gain, flip };
-            match slope.filter(|_| is_even) {
-                Some(slope) => dispatch(GatherEven { gather, slope }),
-                None => dispatch(GatherBoth { gather, now: &now }),
+            let gather = Gather { position, velocity, affine, first_cell, gain: &*gain, flip };
+            match slope.filter(|_| is_affine) {
+                Some(slope) => dispatch(GatherAffine { gather, slope }),
+                None => dispatch(GatherBoth { gather, now: &*now }),
             }
         });
     });
@@ -119,7 +121,8 @@ struct Gather<'a, const D: usize> {
 }
 
 impl<const D: usize> Gather<'_, D> {
-    /// Sets velocities to what the grid gives and the share of their own, and gradients to what `slope(axis, place)` finds.
+    /// Sets velocities to what the grid gives and the share of their own, and gradients to what `slope(axis, place)`
+    /// finds.
     #[inline(always)]
     fn run<W: Wide>(self, slope: impl Fn(usize, &LaneStencil<W, D>) -> [[u16; LANES]; D]) {
         let Gather { position, velocity, affine, first_cell, gain, flip } = self;
@@ -164,12 +167,12 @@ impl<const D: usize> Job for GatherBoth<'_, D> {
 }
 
 /// The velocity, where its gradient is the same everywhere.
-struct GatherEven<'a, const D: usize> {
+struct GatherAffine<'a, const D: usize> {
     gather: Gather<'a, D>,
     slope: [[u16; D]; D],
 }
 
-impl<const D: usize> Job for GatherEven<'_, D> {
+impl<const D: usize> Job for GatherAffine<'_, D> {
     #[inline(always)]
     fn run<W: Wide>(self) {
         let slope = self.slope.map(|row| row.map(|slope| [slope; LANES]));

@@ -6,16 +6,17 @@
 #[cfg(target_arch = "x86_64")]
 use std::any::Any;
 
-use multiversion::multiversion;
-use rayon::prelude::*;
+use macro_rules_attribute::apply;
 
-use crate::grid::{Blocks, DisjointMut, Field, SIDE, Slots, block_cells, for_each_block};
-use crate::math::{power, unflatten};
+use crate::grid::{
+    Blocks, DisjointMut, FaceMask, Field, SIDE, Slots, block_cells, for_each_block, halo_cells, masks, share,
+};
+use crate::math::{power, simd, unflatten};
 
 #[cfg(target_arch = "x86_64")]
 use super::super::lanes::has_avx512;
 use super::super::particles::unpack;
-use super::super::{CellRanges, FaceMask, Particles};
+use super::super::{CellRanges, Particles};
 use super::{HALO, MOST};
 
 /// Scatters the particles' momentum and divides by their weight: `velocity` becomes the weighted average of the
@@ -46,28 +47,45 @@ pub fn particles_to_grid<const D: usize>(
             momentum: velocity.each_mut().map(|field| DisjointMut::new(field.as_mut_slice())),
             weight: weight.each_mut().map(|field| DisjointMut::new(field.as_mut_slice())),
         };
-        colour.as_slice().par_iter().for_each(|&slot| {
+        let slots = colour.as_slice();
+        share(slots.len(), 2, &|range| {
             let mut sums = BlockSums { momentum: [[0.0; MOST]; D], weight: [[0.0; MOST]; D] };
-            scatter_block(particles, ranges, slot as usize, blocks.first_cell(slot as usize), &mut sums);
-            // SAFETY: blocks of one colour are two apart, so that their margins do not meet.
-            unsafe { out.add_block(blocks, slot as usize, &sums) };
+            for slot in slots[range].iter().map(|&slot| slot as usize) {
+                for values in sums.momentum.iter_mut().chain(&mut sums.weight) {
+                    values[..const { halo_cells(HALO, D) }].fill(0.0);
+                }
+                scatter_block(particles, ranges, slot, blocks.first_cell(slot), &mut sums);
+                // SAFETY: blocks of one colour are two apart, so that their margins do not meet.
+                unsafe { out.add_block(blocks, slot, &sums) };
+            }
         });
     }
     let (velocity, weight) = (velocity.each_mut().map(Field::parts), weight.each_mut().map(Field::parts));
     let mask = mask.each_mut().map(|mask| mask.bits.parts());
-    for_each_block(blocks.slots(), (velocity, weight, mask), |_, (velocity, weight, mask)| {
+    for_each_block(blocks.slots(), (velocity, weight, mask), |slot, (velocity, weight, mask)| {
+        if blocks.around(slot).iter().all(|&near| ranges.of_block(near as usize).is_empty()) {
+            // Nothing came here: all is zero still.
+            return mask.into_iter().for_each(|bits| bits.fill(0));
+        }
         for ((velocity, weight), mask) in velocity.into_iter().zip(weight).zip(mask) {
-            for ((velocity, weight), bits) in velocity.chunks_mut(SIDE).zip(weight.chunks(SIDE)).zip(mask) {
-                *bits = 0;
-                for x in 0..SIDE {
-                    // Fainter traces of a particle say nothing reliable about its velocity.
-                    let known = weight[x] > 1e-4;
-                    velocity[x] = if known { velocity[x] / weight[x] } else { 0.0 };
-                    *bits |= (known as u8) << x;
-                }
-            }
+            divide_by_weight(velocity, weight, mask);
         }
     });
+}
+
+/// Turns momentum into velocity, with a bit in `mask` wherever there is any.
+#[apply(simd)]
+fn divide_by_weight(velocity: &mut [f32], weight: &[f32], mask: &mut [u8]) {
+    let rows = velocity.as_chunks_mut::<SIDE>().0.iter_mut().zip(weight.as_chunks::<SIDE>().0);
+    for ((velocity, weight), bits) in rows.zip(mask) {
+        let mut known = [0u8; SIDE];
+        for x in 0..SIDE {
+            // Fainter traces of a particle say nothing reliable about its velocity.
+            known[x] = u8::from(weight[x] > 1e-4);
+            velocity[x] = if weight[x] > 1e-4 { velocity[x] / weight[x] } else { 0.0 };
+        }
+        *bits = masks::row_of(&known);
+    }
 }
 
 /// What a block's particles add to the faces of the block and of the cells around it.
@@ -122,7 +140,7 @@ fn scatter_block<const D: usize>(
 
 /// Adds up a block's particles cell by cell: all particles of a cell reach the same few faces, whose sums stay in
 /// registers meanwhile.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512bw+avx512dq+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 fn scatter_plainly<const D: usize>(
     particles: &Particles<D>,
     ranges: &CellRanges,

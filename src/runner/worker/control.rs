@@ -16,6 +16,8 @@ use crate::snapshot::Wanted;
 pub enum Start {
     Reset,
     Load(String, Overrides),
+    /// Like a load, with the parameters as they are.
+    Rebuild(String, Overrides),
     Adopt(Adoption),
 }
 
@@ -84,6 +86,13 @@ impl Control {
             // A load that has not begun yet is a start as well, and knows the scene.
             Command::Reset => self.start = Some(self.start.take().unwrap_or(Start::Reset)),
             Command::Load { scene, overrides } => self.start = Some(Start::Load(scene, overrides)),
+            Command::Rebuild { scene, overrides } => {
+                self.start = Some(match self.start {
+                    // Another scene's parameters are not to stay.
+                    Some(Start::Load(..) | Start::Adopt(_)) => Start::Load(scene, overrides),
+                    _ => Start::Rebuild(scene, overrides),
+                });
+            }
             Command::Branch(heirs) => self.heirs.extend(heirs),
             Command::Adopt(adoption) => self.start = Some(Start::Adopt(adoption)),
             Command::Set(info, value) => {

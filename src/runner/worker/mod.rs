@@ -1,10 +1,11 @@
 //! A simulation on a thread of its own: commands in, the newest snapshot out; nobody waits.
 //!
 //! Commands take effect between two substeps. A failure of any kind, panics included, stops the simulation and is
-//! reported; the last good snapshot stays.
+//! reported; the last good snapshot stays. Snapshots are finished on a third thread.
 
 mod control;
 mod run;
+mod studio;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,6 +18,7 @@ use super::command::{Command, Phase};
 use super::pace::Pace;
 use crate::snapshot::Snapshot;
 use run::Loop;
+use studio::{Desk, Studio};
 
 /// What the viewer holds of a worker.
 pub struct Worker {
@@ -26,6 +28,9 @@ pub struct Worker {
 
 struct Shared {
     newest: ArcSwapOption<Snapshot>,
+    /// Whether someone has taken the newest snapshot.
+    seen: AtomicBool,
+    desk: Desk,
     /// The first moment of the current run, as long as a reset leads back to it.
     first: ArcSwapOption<Snapshot>,
     /// The number of the last run.
@@ -43,6 +48,8 @@ impl Worker {
         let (commands, inbox) = channel();
         let shared = Arc::new(Shared {
             newest: ArcSwapOption::empty(),
+            seen: AtomicBool::new(true),
+            desk: Desk::default(),
             first: ArcSwapOption::empty(),
             runs: AtomicU64::new(0),
             phase: ArcSwap::default(),
@@ -50,6 +57,7 @@ impl Worker {
             quit: AtomicBool::new(false),
         });
         let (own, place) = (Arc::clone(&shared), pace.join());
+        let studio = Studio::open(&shared, threads)?;
         std::thread::Builder::new().name("glug-sim".into()).spawn(move || {
             let pool = ThreadPoolBuilder::new()
                 .num_threads(threads.max(1))
@@ -57,7 +65,7 @@ impl Worker {
                 .start_handler(|_| stand_back())
                 .build();
             match pool {
-                Ok(pool) => pool.install(|| Loop::new(inbox, own, place).run()),
+                Ok(pool) => pool.install(|| Loop::new(inbox, own, place, studio).run()),
                 Err(error) => own.phase.store(Arc::new(Phase::Failed(format!("no threads: {error}")))),
             }
         })?;
@@ -66,7 +74,7 @@ impl Worker {
 
     /// Tells the worker something; returns at once.
     pub fn send(&self, command: Command) {
-        let anew = matches!(&command, Command::Load { .. } | Command::Adopt(_))
+        let anew = matches!(&command, Command::Load { .. } | Command::Rebuild { .. } | Command::Adopt(_))
             || matches!(&command, Command::Set(info, _) if !info.live);
         if anew {
             self.shared.first.store(None);
@@ -85,7 +93,11 @@ impl Worker {
 
     /// The newest snapshot.
     pub fn newest(&self) -> Option<Arc<Snapshot>> {
-        self.shared.newest.load_full()
+        let newest = self.shared.newest.load_full();
+        if newest.is_some() && !self.shared.seen.swap(true, Ordering::Relaxed) {
+            self.shared.desk.ring();
+        }
+        newest
     }
 
     /// What the worker is doing.
@@ -104,6 +116,13 @@ fn stand_back() {
     }
 }
 
+/// What a panic said.
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
+    format!("the simulation stumbled over a bug: {text}")
+}
+
 impl Drop for Worker {
     fn drop(&mut self) {
         self.shared.quit.store(true, Ordering::Relaxed);
@@ -119,12 +138,19 @@ impl Shared {
         self.runs.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// Whether someone has taken the newest snapshot.
+    fn is_seen(&self) -> bool {
+        self.seen.load(Ordering::Relaxed)
+    }
+
     /// Shows a moment, unless a later run has begun to show itself.
     fn publish(&self, snapshot: Arc<Snapshot>) {
         self.newest.rcu(|old| match old {
             Some(old) if old.run > snapshot.run => Some(Arc::clone(old)),
             _ => Some(Arc::clone(&snapshot)),
         });
+        // Afterwards: whoever takes the one before in between has not seen this one.
+        self.seen.store(false, Ordering::Relaxed);
     }
 
     /// Shows how the run will start again. Whoever asked for it sees that before the substep under way has ended.

@@ -6,8 +6,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Shared;
 use super::control::{Control, Start};
+use super::studio::Studio;
+use super::{Shared, panic_text};
 use crate::runner::SolverError;
 use crate::runner::command::{Adoption, Branch, Command, Phase};
 use crate::runner::pace::Place;
@@ -24,6 +25,7 @@ const HOPELESS: f64 = 0.5;
 /// What the thread does, turn after turn.
 pub struct Loop {
     control: Control,
+    studio: Studio,
     scene: Option<(AnyScene, Arc<Scenery>)>,
     run: Option<Run>,
     due: Instant,
@@ -37,10 +39,11 @@ pub struct Loop {
 
 impl Loop {
     /// Waits for a scene.
-    pub fn new(inbox: Receiver<Command>, shared: Arc<Shared>, place: Place) -> Self {
+    pub fn new(inbox: Receiver<Command>, shared: Arc<Shared>, place: Place, studio: Studio) -> Self {
         let now = Instant::now();
         Loop {
             control: Control::new(inbox, shared, place),
+            studio,
             scene: None,
             run: None,
             due: now,
@@ -59,11 +62,10 @@ impl Loop {
             match turn {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => self.fail(error.to_string()),
-                Err(panic) => {
-                    let text = panic.downcast_ref::<String>().map(String::as_str);
-                    let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
-                    self.fail(format!("the simulation stumbled over a bug: {text}"));
-                }
+                Err(panic) => self.fail(panic_text(&*panic)),
+            }
+            if let Some(trouble) = self.studio.trouble() {
+                self.fail(trouble);
             }
         }
         self.control.place.leave();
@@ -96,7 +98,7 @@ impl Loop {
         let is_last = self.kept_back && !self.control.may_go();
         if std::mem::take(&mut self.control.wanted_anew) || is_last {
             self.kept_back = false;
-            self.control.shared.publish(Arc::new(run.snapshot(self.control.wanted, self.pace)));
+            self.studio.leave(run.sketch(self.control.wanted, self.pace));
         }
         if !self.control.may_go() {
             self.due = Instant::now();
@@ -163,9 +165,12 @@ impl Loop {
             Start::Adopt(Adoption { otherwise: (name, overrides), .. }) => Start::Load(name, overrides),
             start => start,
         };
-        if let Start::Load(name, overrides) = start {
-            let scene = scene::load(&name, &overrides)?;
-            self.control.params = scene.params().clone();
+        if let Start::Load(name, overrides) | Start::Rebuild(name, overrides) = &start {
+            let scene = scene::load(name, overrides)?;
+            // A rebuilt scene keeps what it was told, if there was one.
+            if matches!(start, Start::Load(..)) || self.scene.is_none() {
+                self.control.params = scene.params().clone();
+            }
             let scenery = Arc::new(Scenery::of(&scene));
             self.scene = Some((scene, scenery));
         }
@@ -220,8 +225,7 @@ impl Loop {
         self.kept_back = now - self.published < SHORTEST && control.may_go() && self.due > now;
         if !self.kept_back {
             self.published = now;
-            let snapshot = run.snapshot(control.wanted, self.pace);
-            control.shared.publish(Arc::new(snapshot));
+            self.studio.leave(run.sketch(control.wanted, self.pace));
         }
         control.report_phase();
         Ok(())

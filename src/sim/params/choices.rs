@@ -1,5 +1,7 @@
 //! Parameters that are one of a few names.
 
+use crate::linear::PreconditionerKind;
+
 /// Gives an enum the names it has in scene files, on the command line and in the statistics.
 macro_rules! named {
     ($type:ident { $($variant:ident = $name:literal,)* }) => {
@@ -81,6 +83,11 @@ impl Model {
         }
     }
 
+    /// The model behind it in the list of its solver, or the first one: what it is compared with first.
+    pub fn next(self) -> Model {
+        self.solver().models().cycle().skip_while(|one| *one != self).nth(1).unwrap_or(self)
+    }
+
     /// Whether air is a fluid with a density.
     pub const fn has_gas(self) -> bool {
         matches!(self, Model::TwoPhase | Model::AffineBubbles)
@@ -124,23 +131,7 @@ named! { Bubbles {
     Constraint = "constraint",
 } }
 
-/// What speeds up the conjugate gradients.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Preconditioner {
-    /// The multigrid V-cycle: what everyone should use.
-    #[default]
-    Multigrid,
-    /// The matrix's diagonal: a reference.
-    Jacobi,
-    /// Incomplete Cholesky without fill: a reference.
-    IncompleteCholesky,
-    /// CBAR's Algorithm 1, sweeps around bubbles framing a V-cycle of the liquid: a reference.
-    BubblePalindrome,
-    /// Minimal residuals of CBAR's indefinite form, eq. 22: a reference.
-    MinimalResiduals,
-}
-
-named! { Preconditioner {
+named! { PreconditionerKind {
     Multigrid = "multigrid",
     Jacobi = "jacobi",
     IncompleteCholesky = "incomplete-cholesky",
@@ -148,7 +139,7 @@ named! { Preconditioner {
     MinimalResiduals = "minres",
 } }
 
-impl Preconditioner {
+impl PreconditionerKind {
     /// The name of the method in the statistics: a solve that fell back to the diagonal says so.
     pub const fn method(self, fallback: bool) -> &'static str {
         if fallback { "multigrid+jacobi" } else { self.name() }

@@ -122,7 +122,7 @@ pub struct ParamInfo {
     pub models: &'static [Model],
     /// What else must hold for the models to look at it.
     pub(super) condition: fn(&Params) -> bool,
-    /// Reads it.
+    /// Reads the value.
     pub get: fn(&Params) -> ParamValue,
     pub(super) set: fn(&mut Params, &ParamValue),
 }

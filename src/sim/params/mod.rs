@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use choices::{Bubbles, Model, Preconditioner, SolverKind};
+use crate::linear::PreconditionerKind;
+
+pub use choices::{Bubbles, Model, SolverKind};
 pub use info::{Group, Level, ParamError, ParamInfo, ParamKind, ParamValue};
 
 /// Models whose air has mass.
@@ -27,6 +29,16 @@ macro_rules! table {
         $models:expr $(, if $condition:path)?; $title:literal, $summary:literal;
     )* })*) => {
         /// The parameters of a simulation. Grid size and domain are the scene's: changing those rebuilds.
+        ///
+        /// ```
+        /// use glug::sim::{Model, Params, set_param};
+        ///
+        /// let mut params = Params { model: Model::Constraint, ..Params::default() };
+        /// set_param(&mut params, "gravity", "1.6").expect("within the range of its row in the table");
+        /// assert_eq!(params.gravity, 1.6);
+        /// let error = set_param(&mut params, "gravty", "1.6").expect_err("no such parameter");
+        /// assert!(error.to_string().contains("gravity"), "{error}");
+        /// ```
         #[derive(Clone, Debug, PartialEq)]
         pub struct Params {
             $($(
@@ -137,7 +149,7 @@ table! {
             "Tolerance floor", "Compression per substep too small to care about: the solve stops there.";
         max_iterations: whole(1, 100000), "", 400, live, Advanced, ALL;
             "Max iterations", "Iterations after which the pressure solve gives up.";
-        preconditioner: choice(Preconditioner), "", Preconditioner::Multigrid, live, Advanced, ALL;
+        preconditioner: choice(PreconditionerKind), "", PreconditionerKind::Multigrid, live, Advanced, ALL;
             "Preconditioner", "How the pressure solve is sped up; multigrid unless you are comparing.";
         sweeps: whole(1, 8), "", 2, live, Advanced, ALL;
             "Sweeps", "Smoothing sweeps down and up each multigrid level.";

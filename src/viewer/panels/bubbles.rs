@@ -6,11 +6,11 @@ use egui_plot::{HLine, Line, Plot, PlotPoints};
 
 use super::meter::{drift_text, volume_text};
 use super::{Action, BubbleRow, Data};
-use crate::viewer::desk::Desk;
 use crate::viewer::theme;
+use crate::viewer::ui_state::UiState;
 
 /// All bubbles, those trapped first; a click selects one here and in the picture.
-pub fn bubbles_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<Action>) {
+pub fn bubbles_ui(ui: &mut egui::Ui, ui_state: &mut UiState, data: &Data, actions: &mut Vec<Action>) {
     if data.bubbles.is_empty() {
         ui.weak("No bubbles here. Trapped air appears in this list with a number, a colour and its volume.");
         return;
@@ -20,12 +20,12 @@ pub fn bubbles_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut
         let order = |row: &BubbleRow| (!row.trapped, row.key.0);
         order(a).cmp(&order(b)).then(b.report.volume.total_cmp(&a.report.volume))
     });
-    let place = rows.iter().position(|row| Some(row.key) == desk.selected);
+    let place = rows.iter().position(|row| Some(row.key) == ui_state.selected);
     let chosen = place.map(|place| rows[place]);
-    let reveal = place.filter(|_| std::mem::take(&mut desk.reveal));
+    let reveal = place.filter(|_| std::mem::take(&mut ui_state.reveal));
     let plots = if chosen.is_some() { 290.0 } else { 0.0 };
     let height = (ui.available_height() - plots).max(80.0);
-    let dimension = data.eye.dimension;
+    let dimension = data.camera.dimension;
     let two = data.panes.len() > 1;
     ui.push_id("bubble table", |ui| {
         // Text that can be marked would keep clicks from its row.
@@ -58,7 +58,7 @@ pub fn bubbles_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut
         table.body(|body| {
             body.rows(19.0, rows.len(), |mut line| {
                 let row = rows[line.index()];
-                line.set_selected(desk.selected == Some(row.key));
+                line.set_selected(ui_state.selected == Some(row.key));
                 line.col(|ui| {
                     let side = if two { ["L", "R"][row.key.0.min(1)] } else { "" };
                     ui.horizontal(|ui| {
@@ -85,7 +85,7 @@ pub fn bubbles_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut
                     ui.monospace(format!("{:.0} Pa", row.report.pressure));
                 });
                 if line.response().clicked() {
-                    let same = desk.selected == Some(row.key);
+                    let same = ui_state.selected == Some(row.key);
                     actions.push(Action::Select((!same).then_some(row.key)));
                 }
             });

@@ -3,10 +3,10 @@
 use bevy_egui::egui::{self, Key};
 
 use super::{Action, Data};
-use crate::viewer::desk::Desk;
+use crate::viewer::ui_state::UiState;
 
 /// What the keys pressed since the last frame ask for; nothing while text is being typed.
-pub fn key_actions(ctx: &egui::Context, desk: &Desk, data: &Data) -> Vec<Action> {
+pub fn key_actions(ctx: &egui::Context, ui_state: &UiState, data: &Data) -> Vec<Action> {
     if ctx.text_edit_focused() {
         return Vec::new();
     }
@@ -34,9 +34,9 @@ pub fn key_actions(ctx: &egui::Context, desk: &Desk, data: &Data) -> Vec<Action>
             (Key::T, Action::ToggleDark),
             (Key::Tab, Action::TogglePanels),
             (Key::F12, Action::Screenshot),
-            (Key::Q, Action::Cut((desk.cut - 0.02).max(0.0))),
-            (Key::E, Action::Cut((desk.cut + 0.02).min(1.0))),
-            (Key::Escape, if desk.help { Action::ToggleHelp } else { Action::Select(None) }),
+            (Key::Q, Action::Cut((ui_state.cut - 0.02).max(0.0))),
+            (Key::E, Action::Cut((ui_state.cut + 0.02).min(1.0))),
+            (Key::Escape, if ui_state.help { Action::ToggleHelp } else { Action::Select(None) }),
         ];
         for (key, action) in plain {
             if pressed(key) {

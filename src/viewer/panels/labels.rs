@@ -6,8 +6,8 @@ use bevy_egui::egui::{self, Color32, FontId, Rect, Stroke, vec2};
 use super::meter::volume_text;
 use super::{BubbleKey, BubbleRow, Data};
 use crate::snapshot::Snapshot;
-use crate::viewer::desk::Desk;
 use crate::viewer::theme;
+use crate::viewer::ui_state::UiState;
 
 /// Labels drawn at most: more would hide the picture.
 const LABELS: usize = 8;
@@ -22,17 +22,17 @@ pub fn labels_ui(
     rect: Rect,
     pane: usize,
     snapshot: &Snapshot,
-    desk: &Desk,
+    ui_state: &UiState,
     data: &Data,
 ) -> Vec<(Rect, BubbleKey)> {
-    let is_chosen = |row: &BubbleRow| desk.selected == Some(row.key);
+    let is_chosen = |row: &BubbleRow| ui_state.selected == Some(row.key);
     let mut rows: Vec<&BubbleRow> =
         data.bubbles.iter().filter(|row| row.key.0 == pane && row.trapped).collect();
     rows.sort_by(|a, b| is_chosen(b).cmp(&is_chosen(a)).then(b.report.volume.total_cmp(&a.report.volume)));
     rows.truncate(LABELS);
     let least = LABEL_SHARE * snapshot.trapped_air()[0];
-    let ink = if desk.dark { Color32::WHITE } else { Color32::from_gray(25) };
-    let fill = if desk.dark { Color32::from_black_alpha(130) } else { Color32::from_white_alpha(170) };
+    let ink = if ui_state.dark { Color32::WHITE } else { Color32::from_gray(25) };
+    let fill = if ui_state.dark { Color32::from_black_alpha(130) } else { Color32::from_white_alpha(170) };
     // The first is the most important one: it stays where it belongs, and others make way.
     let (mut places, mut texts) = (Vec::new(), Vec::new());
     for row in rows.into_iter().filter(|row| row.report.volume >= least || is_chosen(row)) {
@@ -58,11 +58,11 @@ pub fn labels_ui(
 fn place_of(row: &BubbleRow, rect: Rect, data: &Data) -> Option<egui::Pos2> {
     let aspect = rect.width() / rect.height().max(1.0);
     let at = |axis: usize| row.report.centroid.get(axis).copied().unwrap_or(0.0) as f32;
-    let place = data.eye.project(Vec3::new(at(0), at(1), at(2)), aspect)?;
+    let place = data.camera.project(Vec3::new(at(0), at(1), at(2)), aspect)?;
     let place = rect.min + vec2(place.x * rect.width(), place.y * rect.height());
     // In space the bubble itself is worth seeing: the label stands above it.
-    let above = if data.eye.dimension == 3 { 0.62 * f64::cbrt(row.report.volume) as f32 } else { 0.0 };
-    let top = data.eye.project(Vec3::new(at(0), at(1) + above, at(2)), aspect);
+    let above = if data.camera.dimension == 3 { 0.62 * f64::cbrt(row.report.volume) as f32 } else { 0.0 };
+    let top = data.camera.project(Vec3::new(at(0), at(1) + above, at(2)), aspect);
     let lift = top.map_or(0.0, |top| top.y * rect.height() - (place.y - rect.top()));
     Some(place + vec2(0.0, lift - if above > 0.0 { 8.0 } else { 0.0 }))
 }

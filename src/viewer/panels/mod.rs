@@ -9,6 +9,7 @@ mod layers;
 mod meter;
 mod parameters;
 mod picture;
+mod resolution;
 mod statistics;
 mod toasts;
 mod transport;
@@ -19,11 +20,11 @@ pub use gallery::{Card, cards};
 pub use keys::key_actions;
 
 use super::action::{Action, BubbleKey};
-use super::desk::{Desk, LeftTab, RightTab};
 use super::entities::History;
-use super::session::Shown;
-use super::stage::Eye;
+use super::session::{Resolution, Shown};
+use super::stage::OrbitCamera;
 use super::theme;
+use super::ui_state::{LeftTab, RightTab, UiState};
 use crate::sim::{BubbleReport, SolverKind};
 #[cfg(doc)]
 use crate::snapshot::Snapshot;
@@ -56,12 +57,14 @@ pub struct Data<'a> {
     pub speed: f64,
     /// The scene asked for.
     pub scene: &'a str,
+    /// How its number of cells came about.
+    pub resolution: Resolution,
     /// All bubbles of all panes.
     pub bubbles: &'a [BubbleRow],
     /// The scenes on offer.
     pub cards: &'a [Card],
     /// Where pictures are taken from.
-    pub eye: Eye,
+    pub camera: OrbitCamera,
     /// Seconds between the last frames of the window.
     pub frame_seconds: f32,
 }
@@ -86,42 +89,42 @@ impl Data<'_> {
 }
 
 /// Draws everything; says what should be done.
-pub fn show(ui: &mut egui::Ui, desk: &mut Desk, data: &Data) -> Vec<Action> {
+pub fn show(ui: &mut egui::Ui, ui_state: &mut UiState, data: &Data) -> Vec<Action> {
     let mut actions = Vec::new();
-    if desk.bare {
-        picture::pictures_ui(ui, desk, data, &mut actions);
+    if ui_state.bare {
+        picture::pictures_ui(ui, ui_state, data, &mut actions);
         return actions;
     }
     let width = ui.available_width();
     let height = ui.available_height();
     if height > 120.0 {
-        Panel::top("title").show(ui, |ui| title_ui(ui, desk, data, &mut actions));
+        Panel::top("title").show(ui, |ui| title_ui(ui, ui_state, data, &mut actions));
     }
     if height > 90.0 {
         Panel::bottom("transport").show(ui, |ui| transport::transport_ui(ui, data, &mut actions));
     }
-    if desk.panels && width > NARROW && height > 260.0 {
+    if ui_state.panels && width > NARROW && height > 260.0 {
         let most = (width * 0.3).max(180.0);
         Panel::left("left")
             .resizable(true)
             .default_size(270.0_f32.min(most))
             .size_range(180.0..=most)
-            .show(ui, |ui| left_ui(ui, desk, data, &mut actions));
+            .show(ui, |ui| left_ui(ui, ui_state, data, &mut actions));
         Panel::right("right")
             .resizable(true)
             .default_size(300.0_f32.min(most))
             .size_range(180.0..=most)
-            .show(ui, |ui| right_ui(ui, desk, data, &mut actions));
+            .show(ui, |ui| right_ui(ui, ui_state, data, &mut actions));
     }
-    picture::pictures_ui(ui, desk, data, &mut actions);
-    toasts::toasts_ui(ui.ctx(), desk, &mut actions);
-    if desk.help {
-        help::help_ui(ui.ctx(), &mut desk.help, data.layers());
+    picture::pictures_ui(ui, ui_state, data, &mut actions);
+    toasts::toasts_ui(ui.ctx(), ui_state, &mut actions);
+    if ui_state.help {
+        help::help_ui(ui.ctx(), &mut ui_state.help, data.layers());
     }
     actions
 }
 
-fn title_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<Action>) {
+fn title_ui(ui: &mut egui::Ui, ui_state: &mut UiState, data: &Data, actions: &mut Vec<Action>) {
     ui.add_space(2.0);
     ui.horizontal(|ui| {
         ui.label(RichText::new("glug").strong().size(19.0).color(theme::LIQUID));
@@ -140,11 +143,11 @@ fn title_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<A
             if ui.button("?").on_hover_text("Keys (H)").clicked() {
                 actions.push(Action::ToggleHelp);
             }
-            let theme = if desk.dark { "☀" } else { "🌙" };
+            let theme = if ui_state.dark { "☀" } else { "🌙" };
             if ui.button(theme).on_hover_text("Light or dark (T)").clicked() {
                 actions.push(Action::ToggleDark);
             }
-            let mut scale = desk.scale;
+            let mut scale = ui_state.scale;
             ui.menu_button("Aa", |ui| {
                 for size in [0.8, 1.0, 1.25, 1.5, 2.0] {
                     ui.selectable_value(&mut scale, size, format!("{:.0} %", size * 100.0));
@@ -152,10 +155,10 @@ fn title_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<A
             })
             .response
             .on_hover_text("Size of text and widgets");
-            if scale != desk.scale {
+            if scale != ui_state.scale {
                 actions.push(Action::Scale(scale));
             }
-            if ui.selectable_label(desk.panels, "Panels").on_hover_text("Side panels (Tab)").clicked() {
+            if ui.selectable_label(ui_state.panels, "Panels").on_hover_text("Side panels (Tab)").clicked() {
                 actions.push(Action::TogglePanels);
             }
         });
@@ -181,27 +184,28 @@ fn models_ui(ui: &mut egui::Ui, data: &Data, actions: &mut Vec<Action>) {
     }
 }
 
-fn left_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<Action>) {
+fn left_ui(ui: &mut egui::Ui, ui_state: &mut UiState, data: &Data, actions: &mut Vec<Action>) {
     ui.add_space(4.0);
     ui.horizontal(|ui| {
         for (tab, name) in
             [(LeftTab::Scenes, "Scenes"), (LeftTab::Parameters, "Parameters"), (LeftTab::Layers, "Layers")]
         {
-            ui.selectable_value(&mut desk.left, tab, RichText::new(name).strong());
+            ui.selectable_value(&mut ui_state.left, tab, RichText::new(name).strong());
         }
     });
     ui.separator();
-    egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| match desk.left {
+    egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| match ui_state.left {
         LeftTab::Scenes => gallery::gallery_ui(ui, data.cards, data.scene, actions),
         LeftTab::Parameters => {
+            resolution::resolution_ui(ui, &mut ui_state.cells_draft, data, actions);
             let params = data.panes.iter().find_map(|pane| pane.snapshot.as_ref()).map(|s| &s.params);
-            parameters::parameters_ui(ui, params, &mut desk.advanced, actions);
+            parameters::parameters_ui(ui, params, &mut ui_state.advanced, actions);
         }
-        LeftTab::Layers => layers::layers_ui(ui, desk, data, actions),
+        LeftTab::Layers => layers::layers_ui(ui, ui_state, data, actions),
     });
 }
 
-fn right_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<Action>) {
+fn right_ui(ui: &mut egui::Ui, ui_state: &mut UiState, data: &Data, actions: &mut Vec<Action>) {
     ui.add_space(4.0);
     ui.horizontal(|ui| {
         let trapped = data.bubbles.iter().filter(|row| row.trapped).count();
@@ -209,16 +213,16 @@ fn right_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<A
             (RightTab::Statistics, "Statistics".to_owned()),
             (RightTab::Bubbles, format!("Bubbles ({trapped})")),
         ] {
-            ui.selectable_value(&mut desk.right, tab, RichText::new(name).strong());
+            ui.selectable_value(&mut ui_state.right, tab, RichText::new(name).strong());
         }
     });
     ui.separator();
-    match desk.right {
+    match ui_state.right {
         RightTab::Statistics => {
             egui::ScrollArea::vertical()
                 .auto_shrink(false)
                 .show(ui, |ui| statistics::statistics_ui(ui, data));
         }
-        RightTab::Bubbles => bubbles::bubbles_ui(ui, desk, data, actions),
+        RightTab::Bubbles => bubbles::bubbles_ui(ui, ui_state, data, actions),
     }
 }

@@ -70,7 +70,7 @@ fn parameter_ui(ui: &mut egui::Ui, info: &'static ParamInfo, params: &Params, ac
     ui.add_space(3.0);
 }
 
-fn badge_ui(ui: &mut egui::Ui, live: bool) {
+pub(super) fn badge_ui(ui: &mut egui::Ui, live: bool) {
     let (text, hint) = match live {
         true => ("live", "Acts on the next substep"),
         false => ("restarts", "Starts the scene again"),

@@ -8,9 +8,9 @@ use super::meter::meters_ui;
 use super::{Action, BubbleKey, Data};
 use crate::runner::Phase;
 use crate::snapshot::Snapshot;
-use crate::viewer::desk::Desk;
 use crate::viewer::session::Shown;
 use crate::viewer::theme;
+use crate::viewer::ui_state::UiState;
 
 /// Height of the strip below a picture.
 const STRIP: f32 = 30.0;
@@ -18,9 +18,9 @@ const STRIP: f32 = 30.0;
 const GAP: f32 = 3.0;
 
 /// All panes side by side, in what the panels leave free.
-pub fn pictures_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mut Vec<Action>) {
-    let frame = egui::Frame::new().fill(theme::page(desk.dark));
-    desk.pictures.clear();
+pub fn pictures_ui(ui: &mut egui::Ui, ui_state: &mut UiState, data: &Data, actions: &mut Vec<Action>) {
+    let frame = egui::Frame::new().fill(theme::page(ui_state.dark));
+    ui_state.pictures.clear();
     egui::CentralPanel::default().frame(frame).show(ui, |ui| {
         let all = ui.max_rect();
         let stage =
@@ -29,11 +29,11 @@ pub fn pictures_ui(ui: &mut egui::Ui, desk: &mut Desk, data: &Data, actions: &mu
             stage.filter(|stage| stage.dimension == 2).map_or(1.0, |stage| stage.size[0] / stage.size[1]);
         for (pane, shown) in data.panes.iter().enumerate() {
             let whole = place(all, pane, data.panes.len(), shape);
-            let strip = if whole.height() > 140.0 && !desk.plain { STRIP } else { 0.0 };
+            let strip = if whole.height() > 140.0 && !ui_state.plain { STRIP } else { 0.0 };
             let picture = Rect::from_min_max(whole.min, whole.max - vec2(0.0, strip));
             let corner = |at: Pos2| Vec2::new(at.x, at.y);
-            desk.pictures.push(Area { min: corner(picture.min), max: corner(picture.max) });
-            picture_ui(ui, picture, pane, shown, desk, data, actions);
+            ui_state.pictures.push(Area { min: corner(picture.min), max: corner(picture.max) });
+            picture_ui(ui, picture, pane, shown, ui_state, data, actions);
             if strip > 0.0 {
                 let strip = Rect::from_min_max(Pos2::new(whole.left(), picture.bottom()), whole.max);
                 ui.painter().rect_filled(strip, 0.0, ui.visuals().panel_fill);
@@ -63,7 +63,7 @@ fn picture_ui(
     rect: Rect,
     pane: usize,
     shown: &Shown,
-    desk: &Desk,
+    ui_state: &UiState,
     data: &Data,
     actions: &mut Vec<Action>,
 ) {
@@ -71,23 +71,23 @@ fn picture_ui(
         let whole = Rect::from_min_max(Pos2::ZERO, Pos2::new(1.0, 1.0));
         ui.painter().image(texture, rect, whole, Color32::WHITE);
     }
-    if desk.plain {
+    if ui_state.plain {
         return;
     }
     let response = ui.interact(rect, ui.id().with(("picture", pane)), Sense::click_and_drag());
     let painter = ui.painter().with_clip_rect(rect);
     let mut labelled = Vec::new();
     if let Some(snapshot) = &shown.snapshot {
-        if desk.layers & theme::OUTLINES != 0 {
-            labelled = labels_ui(&painter, rect, pane, snapshot, desk, data);
+        if ui_state.layers & theme::OUTLINES != 0 {
+            labelled = labels_ui(&painter, rect, pane, snapshot, ui_state, data);
         }
-        legend(&painter, rect, snapshot, desk);
-        if desk.layers & theme::BANDS != 0 && snapshot.cells.roles.is_some() {
-            bands_legend(&painter, rect, desk);
+        legend(&painter, rect, snapshot, ui_state);
+        if ui_state.layers & theme::BANDS != 0 && snapshot.cells.roles.is_some() {
+            bands_legend(&painter, rect, ui_state);
         }
     }
     mouse(ui, &response, rect, pane, &labelled, data, actions);
-    caption(&painter, rect, shown, desk, data);
+    caption(&painter, rect, shown, ui_state, data);
 }
 
 /// Drags turn or shift the view, scrolling zooms, a click selects a bubble by its label or itself.
@@ -105,7 +105,7 @@ fn mouse(
         |at: Pos2| Vec2::new((at.x - rect.left()) / rect.width().max(1.0), (at.y - rect.top()) / height);
     let drag = response.drag_delta() / height;
     let shift = ui.input(|input| input.modifiers.shift);
-    let turn = data.eye.dimension == 3 && response.dragged_by(egui::PointerButton::Primary) && !shift;
+    let turn = data.camera.dimension == 3 && response.dragged_by(egui::PointerButton::Primary) && !shift;
     if turn {
         actions.push(Action::Orbit(3.2 * drag.x, 3.2 * drag.y));
     } else if drag != egui::Vec2::ZERO {
@@ -131,13 +131,13 @@ fn mouse(
 }
 
 /// The scale of the field that is shown.
-fn legend(painter: &egui::Painter, rect: Rect, snapshot: &Snapshot, desk: &Desk) {
+fn legend(painter: &egui::Painter, rect: Rect, snapshot: &Snapshot, ui_state: &UiState) {
     let [pressure, divergence] = theme::scales(&snapshot.scenery, &snapshot.params);
     type Scale = (&'static str, [String; 3], fn(f32) -> Color32);
-    let scale: Scale = if desk.layers & theme::PRESSURE != 0 {
+    let scale: Scale = if ui_state.layers & theme::PRESSURE != 0 {
         let words = |share: f32| format!("{}", (share * pressure).round());
         ("pressure, Pa", [words(0.0), words(0.5), words(1.0)], theme::sequential)
-    } else if desk.layers & theme::DIVERGENCE != 0 {
+    } else if ui_state.layers & theme::DIVERGENCE != 0 {
         let words = |share: f32| format!("{:+.1}", share * divergence);
         ("divergence, 1/s", [words(-1.0), "0".into(), words(1.0)], |t| theme::diverging(2.0 * t - 1.0))
     } else {
@@ -146,9 +146,9 @@ fn legend(painter: &egui::Painter, rect: Rect, snapshot: &Snapshot, desk: &Desk)
     let (title, marks, colour) = scale;
     let size = vec2(150.0_f32.min(rect.width() * 0.6), 10.0);
     let bar = Rect::from_min_size(Pos2::new(rect.right() - size.x - 18.0, rect.bottom() - 34.0), size);
-    let ink = if desk.dark { Color32::from_gray(225) } else { Color32::from_gray(30) };
+    let ink = if ui_state.dark { Color32::from_gray(225) } else { Color32::from_gray(30) };
     let back = bar.expand2(vec2(12.0, 20.0));
-    let fill = if desk.dark { Color32::from_black_alpha(140) } else { Color32::from_white_alpha(190) };
+    let fill = if ui_state.dark { Color32::from_black_alpha(140) } else { Color32::from_white_alpha(190) };
     painter.rect_filled(back, 6.0, fill);
     const PARTS: usize = 48;
     for part in 0..PARTS {
@@ -172,9 +172,9 @@ fn legend(painter: &egui::Painter, rect: Rect, snapshot: &Snapshot, desk: &Desk)
 }
 
 /// What the colours of the bands mean.
-fn bands_legend(painter: &egui::Painter, rect: Rect, desk: &Desk) {
-    let ink = if desk.dark { Color32::from_gray(225) } else { Color32::from_gray(30) };
-    let fill = if desk.dark { Color32::from_black_alpha(140) } else { Color32::from_white_alpha(190) };
+fn bands_legend(painter: &egui::Painter, rect: Rect, ui_state: &UiState) {
+    let ink = if ui_state.dark { Color32::from_gray(225) } else { Color32::from_gray(30) };
+    let fill = if ui_state.dark { Color32::from_black_alpha(140) } else { Color32::from_white_alpha(190) };
     let row = 17.0;
     let size = vec2(128.0, row * (theme::BANDS_LEGEND.len() + 1) as f32 + 10.0);
     // The scale of a field lies to the right.
@@ -190,11 +190,11 @@ fn bands_legend(painter: &egui::Painter, rect: Rect, desk: &Desk) {
 }
 
 /// The model's name, and what the simulation says.
-fn caption(painter: &egui::Painter, rect: Rect, shown: &Shown, desk: &Desk, data: &Data) {
+fn caption(painter: &egui::Painter, rect: Rect, shown: &Shown, ui_state: &UiState, data: &Data) {
     if rect.width() < 120.0 || rect.height() < 80.0 {
         return;
     }
-    let ink = if desk.dark { Color32::from_gray(238) } else { Color32::from_gray(24) };
+    let ink = if ui_state.dark { Color32::from_gray(238) } else { Color32::from_gray(24) };
     let size = (rect.width() / 26.0).clamp(14.0, 26.0).round();
     let at = rect.min + vec2(14.0, 10.0);
     let name = shown.model.title().to_owned();
@@ -209,7 +209,7 @@ fn caption(painter: &egui::Painter, rect: Rect, shown: &Shown, desk: &Desk, data
     let below_at = at + vec2(0.0, title.size().y + 1.0);
     painter.galley(at, title, ink);
     painter.galley(below_at, below, ink);
-    if desk.bare
+    if ui_state.bare
         && let Some(snapshot) = &shown.snapshot
     {
         let time = format!("{:.2} s", snapshot.report.time);
@@ -224,7 +224,8 @@ fn caption(painter: &egui::Painter, rect: Rect, shown: &Shown, desk: &Desk, data
     if let Some((text, colour)) = message {
         let galley = painter.layout(text, FontId::proportional(14.0), colour, rect.width() * 0.8);
         let at = rect.center() - galley.size() / 2.0;
-        let fill = if desk.dark { Color32::from_black_alpha(170) } else { Color32::from_white_alpha(210) };
+        let fill =
+            if ui_state.dark { Color32::from_black_alpha(170) } else { Color32::from_white_alpha(210) };
         painter.rect_filled(Rect::from_min_size(at, galley.size()).expand(8.0), 6.0, fill);
         painter.galley(at, galley, colour);
     }

@@ -57,7 +57,7 @@ fn pane_ui(ui: &mut egui::Ui, shown: &Shown, index: usize) {
     }
     volume_plot_ui(ui, shown, index);
     stages_ui(ui, report);
-    numbers_ui(ui, report, snapshot.seconds);
+    numbers_ui(ui, report, [snapshot.pause_seconds, snapshot.draw_seconds]);
     for warning in &report.warnings {
         ui.colored_label(theme::ALARM, warning);
     }
@@ -140,7 +140,7 @@ fn stage_colour(index: usize) -> Color32 {
     Color32::from_rgb(r, g, b)
 }
 
-fn numbers_ui(ui: &mut egui::Ui, report: &FrameReport, snapshot_seconds: f64) {
+fn numbers_ui(ui: &mut egui::Ui, report: &FrameReport, [pause, draw]: [f64; 2]) {
     let grid = egui::Grid::new(("numbers", report.model)).num_columns(2).spacing([12.0, 3.0]);
     // Wide enough for every name, so that rows that come later do not shift the others.
     grid.min_col_width(112.0).show(ui, |ui| {
@@ -176,8 +176,8 @@ fn numbers_ui(ui: &mut egui::Ui, report: &FrameReport, snapshot_seconds: f64) {
         row("Grid", cells.join(" × "), "Cells");
         row(
             "Picture data",
-            format!("{:.1} ms", 1000.0 * snapshot_seconds),
-            "Meshing and packing, on the solver's side",
+            format!("{:.1} + {:.1} ms", 1000.0 * pause, 1000.0 * draw),
+            "What the solver waits to be copied + meshing and packing beside it",
         );
     });
 }

@@ -3,13 +3,13 @@
 use bevy_egui::egui::{self, RichText};
 
 use super::Action;
-use crate::viewer::desk::Desk;
 use crate::viewer::theme;
+use crate::viewer::ui_state::UiState;
 
 /// Draws the messages, newest at the bottom.
-pub fn toasts_ui(ctx: &egui::Context, desk: &mut Desk, actions: &mut Vec<Action>) {
-    desk.tidy();
-    if desk.toasts.is_empty() {
+pub fn toasts_ui(ctx: &egui::Context, ui_state: &mut UiState, actions: &mut Vec<Action>) {
+    ui_state.tidy();
+    if ui_state.toasts.is_empty() {
         return;
     }
     let mut gone = None;
@@ -17,7 +17,7 @@ pub fn toasts_ui(ctx: &egui::Context, desk: &mut Desk, actions: &mut Vec<Action>
         .anchor(egui::Align2::CENTER_BOTTOM, egui::vec2(0.0, -54.0))
         .order(egui::Order::Foreground)
         .show(ctx, |ui| {
-            for (index, toast) in desk.toasts.iter().enumerate() {
+            for (index, toast) in ui_state.toasts.iter().enumerate() {
                 egui::Frame::window(ui.style()).show(ui, |ui| {
                     ui.set_max_width(460.0);
                     ui.horizontal_wrapped(|ui| {
@@ -29,7 +29,17 @@ pub fn toasts_ui(ctx: &egui::Context, desk: &mut Desk, actions: &mut Vec<Action>
                             actions.push(Action::Reset);
                             gone = Some(index);
                         }
-                        if toast.alarm && ui.small_button("✕").clicked() {
+                        if let Some(cells) = toast.offer {
+                            let button = ui.button(format!("Restart with {cells} cells"));
+                            let hint =
+                                "Fewer cells along x: the scene starts again and keeps up with the clock";
+                            if button.on_hover_text(hint).clicked() {
+                                actions.push(Action::Coarser(cells));
+                                gone = Some(index);
+                            }
+                        }
+                        let stays = toast.alarm || toast.offer.is_some();
+                        if stays && ui.small_button("✕").on_hover_text("Leave it as it is").clicked() {
                             gone = Some(index);
                         }
                     });
@@ -37,6 +47,6 @@ pub fn toasts_ui(ctx: &egui::Context, desk: &mut Desk, actions: &mut Vec<Action>
             }
         });
     if let Some(index) = gone {
-        desk.toasts.remove(index);
+        ui_state.toasts.remove(index);
     }
 }

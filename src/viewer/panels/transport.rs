@@ -2,7 +2,7 @@
 
 use bevy_egui::egui::{self, RichText};
 
-use super::{Action, Data};
+use super::{Action, Data, resolution};
 use crate::runner::Phase;
 use crate::viewer::theme;
 
@@ -43,6 +43,7 @@ pub fn transport_ui(ui: &mut egui::Ui, data: &Data, actions: &mut Vec<Action>) {
         }
         ui.separator();
         pace_ui(ui, data);
+        resolution::note_ui(ui, data, actions);
     });
     ui.add_space(3.0);
 }
@@ -73,7 +74,8 @@ fn state_of(data: &Data) -> (String, Option<egui::Color32>) {
         return ("stopped".to_owned(), Some(theme::ALARM));
     }
     if data.panes.iter().any(|pane| pane.phase == Phase::Loading) {
-        return ("loading…".to_owned(), None);
+        let doing = if data.resolution.is_measuring { "measuring…" } else { "loading…" };
+        return (doing.to_owned(), None);
     }
     (if data.playing { "playing" } else { "paused" }.to_owned(), None)
 }

@@ -107,7 +107,7 @@ impl Marks {
         marks
     }
 
-    /// A square in a tile, carried along for so many seconds by the gradient of its field.
+    /// A square in a tile, carried along for some seconds by the gradient of its field.
     fn carried(&mut self, tile: &TileView, seconds: f32, dx: f32, z: f32) {
         let [centre, half] = middle_and_half(tile, dx);
         let gradient = tile.gradient;

@@ -8,7 +8,7 @@ use bevy::render::render_resource::{
 };
 use bevy::shader::{ShaderDefVal, ShaderRef, load_shader_library};
 
-/// What a thing on the stage is.
+/// What a drawable on the stage is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// The whole picture of a 2D scene.
@@ -98,7 +98,7 @@ impl Default for Look {
     }
 }
 
-/// A thing that looks at the fields of a snapshot.
+/// A drawable that looks at the fields of a snapshot.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
 #[bind_group_data(Kind)]
 pub struct StageMaterial {
@@ -127,7 +127,7 @@ pub struct StageMaterial {
     /// Colours of the bubbles, row after row; the fourth number is 0 for air that should not be tinted.
     #[texture(8, filterable = false)]
     pub tints: Handle<Image>,
-    /// What it is.
+    /// Which pipeline draws it.
     pub kind: Kind,
 }
 
@@ -222,7 +222,7 @@ impl Material for MarkMaterial {
     }
 }
 
-/// Draws a thing over what is there already: the water's surface would hide what is inside it.
+/// Draws a drawable over what is there already: the water's surface would hide what is inside it.
 fn draw_over(descriptor: &mut RenderPipelineDescriptor) {
     if let Some(depth) = &mut descriptor.depth_stencil {
         depth.depth_compare = Some(CompareFunction::Always);

@@ -1,6 +1,6 @@
 //! The picture: what stands on the stage, from where it is seen, and how light behaves there.
 
-mod eye;
+mod camera;
 mod look;
 mod marks;
 mod material;
@@ -9,8 +9,8 @@ mod tank;
 mod textures;
 mod tiles;
 
-pub use eye::Eye;
+pub use camera::OrbitCamera;
 #[cfg(test)]
 pub(super) use marks::Marks;
 pub use material::MaterialsPlugin;
-pub use pane::{CUT_AXIS, Choices, Pane, Workshop};
+pub use pane::{CUT_AXIS, DrawOptions, Pane, SceneAssets};

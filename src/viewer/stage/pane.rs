@@ -1,4 +1,4 @@
-//! One picture of one simulation: the things on its stage, kept up to date with the newest snapshot.
+//! One picture of one simulation: the drawables on its stage, kept up to date with the newest snapshot.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use bevy::core_pipeline::tonemapping::Tonemapping;
 use bevy::ecs::system::SystemParam;
 use bevy::prelude::*;
 
-use super::Eye;
+use super::OrbitCamera;
 use super::look::look_of;
 use super::marks::Marks;
 use super::material::{Kind, Look, MarkMaterial, Part, StageMaterial};
@@ -23,7 +23,7 @@ pub const CUT_AXIS: usize = 2;
 
 /// What can be chosen about a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Choices {
+pub struct DrawOptions {
     /// Layers, a bit each.
     pub layers: u32,
     /// Place of the cut as a share of the domain, if it cuts.
@@ -40,7 +40,7 @@ pub struct Choices {
 
 /// Everything a pane may change.
 #[derive(SystemParam)]
-pub struct Workshop<'w, 's> {
+pub struct SceneAssets<'w, 's> {
     pub commands: Commands<'w, 's>,
     pub images: ResMut<'w, Assets<Image>>,
     pub meshes: ResMut<'w, Assets<Mesh>>,
@@ -55,23 +55,23 @@ pub struct Pane {
     pub image: Handle<Image>,
     /// Pixels of that.
     pub size: UVec2,
-    camera: Entity,
+    camera_entity: Entity,
     layer: usize,
     textures: Textures,
     stage: Option<Arc<Scenery>>,
-    things: Vec<Thing>,
+    drawables: Vec<Drawable>,
     solids: Vec<(Entity, usize)>,
     marks: [(Entity, Handle<Mesh>, Handle<MarkMaterial>); 3],
     water: Option<(Entity, Handle<Mesh>)>,
     tiles: Option<(Entity, Handle<Mesh>)>,
     snapshot: Option<Arc<Snapshot>>,
-    choices: Option<Choices>,
-    eye: Option<Eye>,
+    options: Option<DrawOptions>,
+    camera: Option<OrbitCamera>,
     multisample: Msaa,
     steps: u32,
 }
 
-struct Thing {
+struct Drawable {
     entity: Entity,
     material: Handle<StageMaterial>,
     part: Part,
@@ -80,11 +80,11 @@ struct Thing {
 
 impl Pane {
     /// An empty pane with a camera of its own; `index` tells panes apart.
-    pub fn new(workshop: &mut Workshop, index: usize, multisample: Msaa, dark: bool) -> Self {
+    pub fn new(assets: &mut SceneAssets, index: usize, multisample: Msaa, dark: bool) -> Self {
         let size = UVec2::new(64, 64);
-        let image = workshop.images.add(target(size));
+        let image = assets.images.add(target(size));
         let layer = index + 1;
-        let camera = workshop
+        let camera_entity = assets
             .commands
             .spawn((
                 Camera3d::default(),
@@ -95,51 +95,52 @@ impl Pane {
                 multisample,
             ))
             .id();
-        let textures = Textures::new(&mut workshop.images);
+        let textures = Textures::new(&mut assets.images);
         let marks = [(); 3].map(|()| {
-            let mesh = workshop.meshes.reserve_handle();
-            let material = workshop.marks.add(MarkMaterial { size: Vec4::ONE });
-            let things = (Mesh3d(mesh.clone()), MeshMaterial3d(material.clone()), Visibility::Hidden);
-            let entity = workshop.commands.spawn((things, RenderLayers::layer(layer), NoFrustumCulling)).id();
+            let mesh = assets.meshes.reserve_handle();
+            let material = assets.marks.add(MarkMaterial { size: Vec4::ONE });
+            let drawables = (Mesh3d(mesh.clone()), MeshMaterial3d(material.clone()), Visibility::Hidden);
+            let entity =
+                assets.commands.spawn((drawables, RenderLayers::layer(layer), NoFrustumCulling)).id();
             (entity, mesh, material)
         });
         Pane {
             image,
             size,
-            camera,
+            camera_entity,
             layer,
             textures,
             stage: None,
-            things: Vec::new(),
+            drawables: Vec::new(),
             solids: Vec::new(),
             marks,
             water: None,
             tiles: None,
             snapshot: None,
-            choices: None,
-            eye: None,
+            options: None,
+            camera: None,
             multisample,
             steps: 0,
         }
     }
 
     /// Takes everything off the world again.
-    pub fn close(self, workshop: &mut Workshop) {
+    pub fn close(self, assets: &mut SceneAssets) {
         let marks = self.marks.iter().map(|mark| mark.0);
-        let things = self.things.iter().map(|thing| thing.entity);
-        for entity in marks.chain(things).chain([self.camera]) {
-            workshop.commands.entity(entity).despawn();
+        let drawables = self.drawables.iter().map(|drawable| drawable.entity);
+        for entity in marks.chain(drawables).chain([self.camera_entity]) {
+            assets.commands.entity(entity).despawn();
         }
     }
 
     /// Makes the picture this large.
-    pub fn resize(&mut self, size: UVec2, workshop: &mut Workshop) {
+    pub fn resize(&mut self, size: UVec2, assets: &mut SceneAssets) {
         let size = size.clamp(UVec2::splat(8), UVec2::splat(8192));
         if size != self.size {
             self.size = size;
             // Replacing the asset keeps its handle, which the camera and the panels hold.
-            let _ = workshop.images.insert(self.image.id(), target(size));
-            self.eye = None;
+            let _ = assets.images.insert(self.image.id(), target(size));
+            self.camera = None;
         }
     }
 
@@ -148,36 +149,36 @@ impl Pane {
         &mut self,
         snapshot: &Arc<Snapshot>,
         tiles: impl Fn() -> Vec<&'a TileView>,
-        choices: &Choices,
-        eye: &Eye,
-        workshop: &mut Workshop,
+        options: &DrawOptions,
+        camera: &OrbitCamera,
+        assets: &mut SceneAssets,
     ) {
-        self.steps = choices.steps;
+        self.steps = options.steps;
         let new_stage = !self.stage.as_ref().is_some_and(|stage| Arc::ptr_eq(stage, &snapshot.scenery));
         if new_stage {
-            self.build(&snapshot.scenery, workshop);
+            self.build(&snapshot.scenery, assets);
         }
         let new_moment = new_stage || !self.snapshot.as_ref().is_some_and(|old| Arc::ptr_eq(old, snapshot));
         if new_moment {
-            self.upload(snapshot, workshop);
+            self.upload(snapshot, assets);
         }
-        if new_moment || self.choices != Some(*choices) {
-            let wanted = choices.layers & (theme::TILES | theme::AFFINE) != 0;
+        if new_moment || self.options != Some(*options) {
+            let wanted = options.layers & (theme::TILES | theme::AFFINE) != 0;
             let tiles = if wanted { tiles() } else { Vec::new() };
-            self.dress(snapshot, &tiles, choices, workshop);
+            self.dress(snapshot, &tiles, options, assets);
             self.snapshot = Some(Arc::clone(snapshot));
-            self.choices = Some(*choices);
+            self.options = Some(*options);
         }
-        if self.eye != Some(*eye) || new_stage {
-            workshop.commands.entity(self.camera).insert((eye.transform(), eye.projection()));
-            self.eye = Some(*eye);
+        if self.camera != Some(*camera) || new_stage {
+            assets.commands.entity(self.camera_entity).insert((camera.transform(), camera.projection()));
+            self.camera = Some(*camera);
         }
     }
 
     /// Builds what stands still.
-    fn build(&mut self, stage: &Arc<Scenery>, workshop: &mut Workshop) {
-        for thing in self.things.drain(..) {
-            workshop.commands.entity(thing.entity).despawn();
+    fn build(&mut self, stage: &Arc<Scenery>, assets: &mut SceneAssets) {
+        for drawable in self.drawables.drain(..) {
+            assets.commands.entity(drawable.entity).despawn();
         }
         self.solids.clear();
         self.water = None;
@@ -185,23 +186,23 @@ impl Pane {
         self.stage = Some(Arc::clone(stage));
         // A flat picture smooths its own edges.
         let multisample = if stage.dimension == 2 { Msaa::Off } else { self.multisample };
-        workshop.commands.entity(self.camera).insert(multisample);
-        self.tiles = Some(self.add_later(Part::Tiles, workshop));
+        assets.commands.entity(self.camera_entity).insert(multisample);
+        self.tiles = Some(self.add_later(Part::Tiles, assets));
         if stage.dimension == 2 {
-            self.add(Part::Flat, tank::mesh_of(&tank::page(stage)), Vec4::ONE, workshop);
+            self.add(Part::Flat, tank::mesh_of(&tank::page(stage)), Vec4::ONE, assets);
             return;
         }
-        self.add(Part::Ground, tank::mesh_of(&tank::ground(stage)), Vec4::ONE, workshop);
-        self.water = Some(self.add_later(Part::Water, workshop));
-        self.add(Part::Cap, tank::mesh_of(&tank::cross_section(stage, CUT_AXIS)), Vec4::ONE, workshop);
-        self.add(Part::Slice, tank::mesh_of(&tank::cross_section(stage, CUT_AXIS)), Vec4::ONE, workshop);
+        self.add(Part::Ground, tank::mesh_of(&tank::ground(stage)), Vec4::ONE, assets);
+        self.water = Some(self.add_later(Part::Water, assets));
+        self.add(Part::Cap, tank::mesh_of(&tank::cross_section(stage, CUT_AXIS)), Vec4::ONE, assets);
+        self.add(Part::Slice, tank::mesh_of(&tank::cross_section(stage, CUT_AXIS)), Vec4::ONE, assets);
         let walls = tank::tank_walls(stage);
         if !walls.corners.is_empty() {
-            self.add(Part::Glass, tank::mesh_of(&walls), Vec4::new(1.0, 1.0, 1.0, 0.045), workshop);
+            self.add(Part::Glass, tank::mesh_of(&walls), Vec4::new(1.0, 1.0, 1.0, 0.045), assets);
         }
         for part in [Part::FarEdge, Part::NearEdge] {
             let colour = Vec4::new(0.24, 0.26, 0.29, 1.0);
-            self.add(part, tank::mesh_of(&tank::tank_edges(stage)), colour, workshop);
+            self.add(part, tank::mesh_of(&tank::tank_edges(stage)), colour, assets);
         }
         for (index, solid) in stage.solids.iter().enumerate() {
             if solid.surface.corners.is_empty() {
@@ -212,104 +213,104 @@ impl Pane {
                 true => (Part::Glass, Vec4::new(1.0, 1.0, 1.0, 0.16)),
                 false => (Part::Solid, theme::solid_colour(index)),
             };
-            let entity = self.add(part, mesh, colour, workshop);
+            let entity = self.add(part, mesh, colour, assets);
             self.solids.push((entity, index));
         }
     }
 
-    fn add(&mut self, part: Part, mesh: Mesh, colour: Vec4, workshop: &mut Workshop) -> Entity {
-        let mesh = workshop.meshes.add(mesh);
-        self.add_mesh(part, mesh, colour, workshop)
+    fn add(&mut self, part: Part, mesh: Mesh, colour: Vec4, assets: &mut SceneAssets) -> Entity {
+        let mesh = assets.meshes.add(mesh);
+        self.add_mesh(part, mesh, colour, assets)
     }
 
-    /// A thing whose mesh comes with the snapshots.
-    fn add_later(&mut self, part: Part, workshop: &mut Workshop) -> (Entity, Handle<Mesh>) {
-        let mesh = workshop.meshes.reserve_handle();
-        (self.add_mesh(part, mesh.clone(), Vec4::ONE, workshop), mesh)
+    /// A drawable whose mesh comes with the snapshots.
+    fn add_later(&mut self, part: Part, assets: &mut SceneAssets) -> (Entity, Handle<Mesh>) {
+        let mesh = assets.meshes.reserve_handle();
+        (self.add_mesh(part, mesh.clone(), Vec4::ONE, assets), mesh)
     }
 
-    fn add_mesh(&mut self, part: Part, mesh: Handle<Mesh>, colour: Vec4, workshop: &mut Workshop) -> Entity {
+    fn add_mesh(&mut self, part: Part, mesh: Handle<Mesh>, colour: Vec4, assets: &mut SceneAssets) -> Entity {
         let kind = Kind { part, steps: self.steps };
-        let material = workshop.materials.add(self.textures.material(kind, Look { colour, ..default() }));
+        let material = assets.materials.add(self.textures.material(kind, Look { colour, ..default() }));
         let look = (Mesh3d(mesh), MeshMaterial3d(material.clone()), RenderLayers::layer(self.layer));
-        let entity = workshop.commands.spawn((look, NoFrustumCulling, Transform::IDENTITY)).id();
-        self.things.push(Thing { entity, material, part, colour });
+        let entity = assets.commands.spawn((look, NoFrustumCulling, Transform::IDENTITY)).id();
+        self.drawables.push(Drawable { entity, material, part, colour });
         entity
     }
 
     /// Hands the snapshot's arrays to the renderer.
-    fn upload(&mut self, snapshot: &Snapshot, workshop: &mut Workshop) {
-        self.textures.fill(snapshot, &mut workshop.images);
+    fn upload(&mut self, snapshot: &Snapshot, assets: &mut SceneAssets) {
+        self.textures.fill(snapshot, &mut assets.images);
         if let Some((entity, mesh)) = &self.water {
             let wet = !snapshot.surface.corners.is_empty();
             if wet {
-                let _ = workshop.meshes.insert(mesh.id(), tank::mesh_of(&snapshot.surface));
+                let _ = assets.meshes.insert(mesh.id(), tank::mesh_of(&snapshot.surface));
             }
-            show_if(workshop, *entity, wet);
+            show_if(assets, *entity, wet);
         }
         for (entity, index) in &self.solids {
             let pose = &snapshot.poses[*index];
             let rotation = Quat::from_mat3(&Mat3::from_cols_array_2d(&pose.rotation));
             let place = Transform { translation: pose.translation.into(), rotation, scale: Vec3::ONE };
-            workshop.commands.entity(*entity).insert(place);
-            show_if(workshop, *entity, pose.present);
+            assets.commands.entity(*entity).insert(place);
+            show_if(assets, *entity, pose.present);
         }
     }
 
-    /// Applies the choices to everything on the stage.
+    /// Applies the options to everything on the stage.
     fn dress(
         &mut self,
         snapshot: &Snapshot,
         tiles: &[&TileView],
-        choices: &Choices,
-        workshop: &mut Workshop,
+        options: &DrawOptions,
+        assets: &mut SceneAssets,
     ) {
-        let look = look_of(snapshot, choices);
+        let look = look_of(snapshot, options);
         let size = Vec3::from(snapshot.scenery.size);
-        for thing in &self.things {
-            let kind = Kind { part: thing.part, steps: self.steps };
-            let own = self.textures.material(kind, Look { colour: thing.colour, ..look });
-            let _ = workshop.materials.insert(thing.material.id(), own);
-            let (shown, at) = match thing.part {
-                Part::Cap => (choices.cut.is_some(), choices.cut.unwrap_or(0.0)),
-                Part::Slice => (choices.layers & theme::SLICE_LAYERS != 0, choices.slice),
+        for drawable in &self.drawables {
+            let kind = Kind { part: drawable.part, steps: self.steps };
+            let own = self.textures.material(kind, Look { colour: drawable.colour, ..look });
+            let _ = assets.materials.insert(drawable.material.id(), own);
+            let (shown, at) = match drawable.part {
+                Part::Cap => (options.cut.is_some(), options.cut.unwrap_or(0.0)),
+                Part::Slice => (options.layers & theme::SLICE_LAYERS != 0, options.slice),
                 _ => continue,
             };
             let mut place = Vec3::ZERO;
             place[CUT_AXIS] = at * size[CUT_AXIS];
-            workshop.commands.entity(thing.entity).insert(Transform::from_translation(place));
-            show_if(workshop, thing.entity, shown);
+            assets.commands.entity(drawable.entity).insert(Transform::from_translation(place));
+            show_if(assets, drawable.entity, shown);
         }
         // Right between two layers of cells, the one behind is shown, whatever the rounding; the shader does the same.
-        let slice = choices.slice * size[CUT_AXIS] - 0.01 * snapshot.scenery.dx;
+        let slice = options.slice * size[CUT_AXIS] - 0.01 * snapshot.scenery.dx;
         if let Some((entity, mesh)) = &self.tiles {
-            let on = choices.layers & theme::TILES != 0;
+            let on = options.layers & theme::TILES != 0;
             let boxes = if on { Tiles::of(&snapshot.scenery, tiles, slice) } else { Tiles::default() };
-            show_if(workshop, *entity, !boxes.is_empty());
+            show_if(assets, *entity, !boxes.is_empty());
             if !boxes.is_empty() {
-                let _ = workshop.meshes.insert(mesh.id(), boxes.into_mesh());
+                let _ = assets.meshes.insert(mesh.id(), boxes.into_mesh());
             }
         }
-        let cut = choices.cut.map(|cut| cut * size[CUT_AXIS]);
+        let cut = options.cut.map(|cut| cut * size[CUT_AXIS]);
         let particles = || Marks::particles(snapshot, cut);
         let arrows = || Marks::arrows(snapshot, slice);
         let pins = || Marks::pins(snapshot, tiles, slice);
         let kinds: [(u32, &dyn Fn() -> Marks, f32); 3] =
             [(theme::PARTICLES, &particles, 0.0), (theme::ARROWS, &arrows, 0.0), (theme::AFFINE, &pins, 1.0)];
         for ((entity, mesh, material), (layer, marks, ink)) in self.marks.iter().zip(kinds) {
-            let marks = if choices.layers & layer != 0 { marks() } else { Marks::default() };
-            show_if(workshop, *entity, !marks.is_empty());
+            let marks = if options.layers & layer != 0 { marks() } else { Marks::default() };
+            show_if(assets, *entity, !marks.is_empty());
             if !marks.is_empty() {
-                let _ = workshop.meshes.insert(mesh.id(), marks.into_mesh());
+                let _ = assets.meshes.insert(mesh.id(), marks.into_mesh());
                 let size = Vec4::new(0.28 * snapshot.scenery.dx, 0.9, ink, 0.0);
-                let _ = workshop.marks.insert(material.id(), MarkMaterial { size });
+                let _ = assets.marks.insert(material.id(), MarkMaterial { size });
             }
         }
         // Changed in place: a camera that is put in anew has no size until its picture gets another one.
-        if self.choices.is_some_and(|old| old.dark != choices.dark)
-            && let Ok(mut camera) = workshop.cameras.get_mut(self.camera)
+        if self.options.is_some_and(|old| old.dark != options.dark)
+            && let Ok(mut camera) = assets.cameras.get_mut(self.camera_entity)
         {
-            camera.clear_color = clear_colour(choices.dark);
+            camera.clear_color = clear_colour(options.dark);
         }
     }
 }
@@ -318,7 +319,7 @@ fn clear_colour(dark: bool) -> ClearColorConfig {
     ClearColorConfig::Custom(theme::backdrop(dark))
 }
 
-fn show_if(workshop: &mut Workshop, entity: Entity, shown: bool) {
+fn show_if(assets: &mut SceneAssets, entity: Entity, shown: bool) {
     let visibility = if shown { Visibility::Inherited } else { Visibility::Hidden };
-    workshop.commands.entity(entity).insert(visibility);
+    assets.commands.entity(entity).insert(visibility);
 }

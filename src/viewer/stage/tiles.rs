@@ -12,7 +12,7 @@ use crate::viewer::theme;
 const LIFT: f32 = 0.005;
 /// How opaque a tile's body and its border are where it is seen from the front.
 const FRONT: [f32; 2] = [0.5, 0.9];
-/// The same for the sides of boxes behind the slice: only their edges are drawn.
+/// How opaque body and border are on the sides of boxes behind the slice: only their edges are drawn.
 const BEHIND: [f32; 2] = [0.0, 0.45];
 /// Boxes fade behind the slice; they are gone at this share of the domain.
 const FADE: f32 = 0.6;

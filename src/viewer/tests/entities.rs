@@ -8,7 +8,7 @@ use bevy::prelude::*;
 
 use super::{bubble, small_snapshot, sync, tile};
 use crate::math::hash_unit;
-use crate::viewer::entities::{Bubble, Crowd, DrawnEntities, Liquid, Registry, Tile};
+use crate::viewer::entities::{Bubble, DrawnEntities, EntitySync, Liquid, Registry, Tile};
 
 fn bubbles(world: &mut World, pane: usize) -> BTreeSet<u64> {
     let mut query = world.query::<&Bubble>();
@@ -21,14 +21,14 @@ fn tiles(world: &mut World, pane: usize) -> BTreeSet<u64> {
 }
 
 /// Some are born, or one goes.
-fn live(alive: &mut Vec<u64>, next: &mut u64, roll: &mut impl FnMut() -> f32) {
-    if roll() < 0.55 {
-        let born = 1 + (roll() * 4.0) as u64;
+fn live(alive: &mut Vec<u64>, next: &mut u64, map: &mut impl FnMut() -> f32) {
+    if map() < 0.55 {
+        let born = 1 + (map() * 4.0) as u64;
         alive.extend(*next..*next + born);
         *next += born;
     } else if !alive.is_empty() {
         // Two become one; or one goes.
-        let gone = (roll() * alive.len() as f32) as usize % alive.len();
+        let gone = (map() * alive.len() as f32) as usize % alive.len();
         alive.swap_remove(gone);
     }
 }
@@ -41,18 +41,18 @@ fn thousands_of_births_merges_and_deaths_leave_no_orphan() {
     let mut alive: [[Vec<u64>; 2]; 2] = Default::default();
     let mut next = [1, 1];
     let mut dice = (0..).map(hash_unit);
-    let mut roll = move || dice.next().unwrap_or(0.5);
+    let mut map = move || dice.next().unwrap_or(0.5);
     for step in 0..3000u32 {
-        let pane = (roll() < 0.5) as usize;
+        let pane = (map() < 0.5) as usize;
         let [of_bubbles, of_tiles] = &mut alive[pane];
-        if roll() < 0.01 {
+        if map() < 0.01 {
             // A run starts again: numbers do too.
             snapshot.run += 1;
             of_bubbles.clear();
             of_tiles.clear();
         }
-        live(of_bubbles, &mut next[0], &mut roll);
-        live(of_tiles, &mut next[1], &mut roll);
+        live(of_bubbles, &mut next[0], &mut map);
+        live(of_tiles, &mut next[1], &mut map);
         snapshot.report.time = step as f64 * 0.01;
         snapshot.report.bubbles = of_bubbles.iter().map(|&id| bubble(id)).collect();
         snapshot.tiles = of_tiles.iter().map(|&id| tile(id)).collect();
@@ -83,7 +83,7 @@ fn a_pane_that_closes_takes_everything_with_it() {
     let snapshot = Arc::new(snapshot);
     (0..2).for_each(|pane| sync(app.world_mut(), pane, &snapshot));
     assert_eq!(app.world().resource::<Registry>().counts(), [6, 16]);
-    let mut state = SystemState::<Crowd>::new(app.world_mut());
+    let mut state = SystemState::<EntitySync>::new(app.world_mut());
     state.get_mut(app.world_mut()).expect("the registry is there").close(1);
     state.apply(app.world_mut());
     assert_eq!(app.world().resource::<Registry>().counts(), [3, 8]);

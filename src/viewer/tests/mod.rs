@@ -1,6 +1,7 @@
 //! Tests of the viewer that need no window: panels, entities, layers, command storms, pictures, clicks.
 
 mod entities;
+mod keeping_up;
 mod layers;
 mod panels;
 mod pictures;
@@ -16,7 +17,7 @@ use crate::runner::Run;
 use crate::scene::{self, Overrides};
 use crate::sim::BubbleReport;
 use crate::snapshot::{Scenery, Snapshot, TileView, Wanted};
-use crate::viewer::entities::Crowd;
+use crate::viewer::entities::EntitySync;
 
 /// The first moment of a small 2D scene.
 fn small_snapshot() -> Snapshot {
@@ -29,7 +30,7 @@ fn small_snapshot() -> Snapshot {
 
 /// Brings a pane's entities in line with a snapshot.
 fn sync(world: &mut World, pane: usize, snapshot: &Arc<Snapshot>) {
-    let mut state = SystemState::<Crowd>::new(world);
+    let mut state = SystemState::<EntitySync>::new(world);
     state.get_mut(world).expect("the registry is there").sync(pane, snapshot);
     state.apply(world);
 }

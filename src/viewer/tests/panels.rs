@@ -8,25 +8,27 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::{bubble, small_snapshot, tile};
+use crate::realtime::Choice;
 use crate::runner::Phase;
 use crate::sim::{Model, ParamValue};
 use crate::viewer::action::Action;
-use crate::viewer::desk::{Desk, LeftTab, RightTab};
 use crate::viewer::entities::History;
 use crate::viewer::panels::{self, BubbleRow, Data, key_actions};
-use crate::viewer::session::Shown;
-use crate::viewer::stage::Eye;
+use crate::viewer::session::{Resolution, Shown};
+use crate::viewer::stage::OrbitCamera;
 use crate::viewer::theme;
+use crate::viewer::ui_state::{LeftTab, RightTab, UiState};
 
 /// What a test plays with.
-struct Bench {
-    desk: Desk,
+struct Fixture {
+    ui_state: UiState,
+    resolution: Resolution,
     panes: Vec<Shown>,
     rows: Vec<BubbleRow>,
     actions: Vec<Action>,
 }
 
-impl Bench {
+impl Fixture {
     fn new(panes: usize) -> Self {
         let mut snapshot = small_snapshot();
         snapshot.report.bubbles = vec![bubble(1), bubble(2)];
@@ -45,40 +47,42 @@ impl Bench {
             history: history.clone(),
             trapped: true,
         });
-        Bench {
-            desk: Desk::default(),
+        Fixture {
+            ui_state: UiState::default(),
+            resolution: Resolution { keep_real_time: true, ..Resolution::default() },
             panes: (0..panes).map(shown).collect(),
             rows: rows.collect(),
             actions: Vec::new(),
         }
     }
 
-    fn harness(self) -> Harness<'static, Bench> {
+    fn harness(self) -> Harness<'static, Fixture> {
         self.harness_of([1400.0, 860.0])
     }
 
-    fn harness_of(self, size: [f32; 2]) -> Harness<'static, Bench> {
+    fn harness_of(self, size: [f32; 2]) -> Harness<'static, Fixture> {
         let cards = panels::cards(None);
-        let app = move |ui: &mut egui::Ui, bench: &mut Bench| {
+        let app = move |ui: &mut egui::Ui, fixture: &mut Fixture| {
             let data = Data {
-                panes: &bench.panes,
+                panes: &fixture.panes,
                 pictures: &[],
                 playing: false,
                 speed: 1.0,
                 scene: "dam_break",
-                bubbles: &bench.rows,
+                resolution: fixture.resolution,
+                bubbles: &fixture.rows,
                 cards: &cards,
-                eye: Eye::default(),
+                camera: OrbitCamera::default(),
                 frame_seconds: 0.016,
             };
-            bench.actions.extend(key_actions(ui.ctx(), &bench.desk, &data));
-            bench.actions.extend(panels::show(ui, &mut bench.desk, &data));
+            fixture.actions.extend(key_actions(ui.ctx(), &fixture.ui_state, &data));
+            fixture.actions.extend(panels::show(ui, &mut fixture.ui_state, &data));
         };
         Harness::builder().with_size(size).build_ui_state(app, self)
     }
 }
 
-fn has(harness: &Harness<'_, Bench>, wanted: impl Fn(&Action) -> bool) -> bool {
+fn has(harness: &Harness<'_, Fixture>, wanted: impl Fn(&Action) -> bool) -> bool {
     harness.state().actions.iter().any(wanted)
 }
 
@@ -98,7 +102,7 @@ fn keys_do_what_the_sheet_says() {
         (Key::Num9, |a| matches!(a, Action::Layer(bit) if *bit == theme::CUT)),
     ];
     for (key, check) in keys {
-        let mut harness = Bench::new(1).harness();
+        let mut harness = Fixture::new(1).harness();
         harness.run_steps(2);
         harness.key_press(key);
         harness.run_steps(2);
@@ -110,7 +114,7 @@ fn keys_do_what_the_sheet_says() {
 /// Tab hides the panels; it used to leave a button with the keyboard as well, and every other key was lost.
 #[test]
 fn keys_are_heard_after_tab_and_after_a_click_on_a_button() {
-    let mut harness = Bench::new(1).harness();
+    let mut harness = Fixture::new(1).harness();
     harness.run_steps(2);
     for _ in 0..3 {
         harness.key_press(Key::Tab);
@@ -127,7 +131,7 @@ fn keys_are_heard_after_tab_and_after_a_click_on_a_button() {
 
 #[test]
 fn a_click_on_a_scene_opens_it() {
-    let mut harness = Bench::new(2).harness();
+    let mut harness = Fixture::new(2).harness();
     harness.run_steps(2);
     harness.get_by_label("Open Splash tank").click();
     harness.run_steps(2);
@@ -136,7 +140,7 @@ fn a_click_on_a_scene_opens_it() {
 
 #[test]
 fn the_transport_plays_steps_and_resets() {
-    let mut harness = Bench::new(1).harness();
+    let mut harness = Fixture::new(1).harness();
     harness.run_steps(2);
     for label in ["▶", "⏭", "⏮"] {
         harness.get_by_label(label).click();
@@ -148,42 +152,119 @@ fn the_transport_plays_steps_and_resets() {
 
 #[test]
 fn parameters_say_whether_they_act_at_once_and_go_back() {
-    let mut bench = Bench::new(1);
-    bench.desk.left = LeftTab::Parameters;
-    let snapshot = bench.panes[0].snapshot.take().expect("a snapshot");
+    let mut fixture = Fixture::new(1);
+    fixture.ui_state.left = LeftTab::Parameters;
+    let snapshot = fixture.panes[0].snapshot.take().expect("a snapshot");
     let mut snapshot = Arc::unwrap_or_clone(snapshot);
     snapshot.params.gravity = 1.62;
-    bench.panes[0].take(Arc::new(snapshot));
-    let mut harness = bench.harness();
+    fixture.panes[0].take(Arc::new(snapshot));
+    let mut harness = fixture.harness();
     harness.run_steps(2);
     assert!(harness.query_all_by_label("live").count() >= 5);
-    assert_eq!(harness.query_all_by_label("restarts").count(), 1, "seeds per axis");
+    assert_eq!(harness.query_all_by_label("restarts").count(), 2, "the resolution, and seeds per axis");
     harness.get_by_label("⟲").click();
     harness.run_steps(2);
     let back = |action: &Action| matches!(action, Action::Set(info, ParamValue::Number(g)) if info.name == "gravity" && *g == 9.81);
     assert!(has(&harness, back));
 }
 
+/// The number of cells that the scene of a fixture asks for; its pictures have 32.
+fn own_cells(fixture: &Fixture) -> usize {
+    fixture.panes[0].snapshot.as_ref().expect("a snapshot").scenery.own_cells
+}
+
+#[test]
+fn a_resolution_is_asked_for_on_a_slider_and_taken_back() {
+    for panes in [1, 2] {
+        let mut fixture = Fixture::new(panes);
+        fixture.ui_state.left = LeftTab::Parameters;
+        let own = own_cells(&fixture);
+        let mut harness = fixture.harness();
+        harness.run_steps(2);
+        assert!(harness.query_by_label(&format!("32 × 32 cells · scene's own: {own}")).is_some());
+        assert_eq!(harness.query_all_by_label("⟲").count(), 0, "nothing was asked for");
+        let slider = harness.get_by_role_and_label(egui::accesskit::Role::Slider, "Resolution").rect();
+        let at = egui::pos2(slider.left() + 2.0, slider.center().y);
+        click_at(&mut harness, at);
+        let asked: Vec<_> = harness
+            .state()
+            .actions
+            .iter()
+            .filter_map(|action| if let Action::Cells(cells) = action { Some(*cells) } else { None })
+            .collect();
+        assert_eq!(asked, [Some(16)], "once, when the slider is let go");
+        harness.state_mut().resolution.asked = Some(16);
+        harness.run_steps(2);
+        assert!(harness.query_by_label("Chosen by hand.").is_some());
+        harness.get_by_label("⟲").click();
+        harness.run_steps(2);
+        assert!(has(&harness, |action| matches!(action, Action::Cells(None))));
+        harness.get_by_label("Keep real time").click();
+        harness.run_steps(2);
+        assert!(has(&harness, |action| matches!(action, Action::KeepRealTime(false))));
+    }
+}
+
+#[test]
+fn a_resolution_that_was_chosen_is_said_with_the_way_back() {
+    let mut fixture = Fixture::new(1);
+    let own = own_cells(&fixture);
+    fixture.resolution.chosen = Some(Choice { own, cells: 32, pace: 1.4 });
+    fixture.ui_state.left = LeftTab::Parameters;
+    let mut harness = fixture.harness();
+    harness.run_steps(2);
+    let words = format!("{own} → 32 cells, to keep real time");
+    assert!(harness.query_by_label(&words).is_some(), "below the pictures");
+    assert!(harness.query_by_label(&(words + ".")).is_some(), "beside the slider");
+    harness.get_by_label(&format!("{own} cells")).click();
+    harness.run_steps(2);
+    assert!(has(&harness, |action| matches!(action, Action::Cells(Some(cells)) if *cells == own)));
+    harness.get_by_label("Measure again").click();
+    harness.run_steps(2);
+    assert!(has(&harness, |action| matches!(action, Action::MeasureAgain)));
+    harness.state_mut().resolution.is_measuring = true;
+    harness.state_mut().panes[0].phase = Phase::Loading;
+    harness.run_steps(2);
+    assert!(harness.query_by_label("measuring…").is_some());
+}
+
+#[test]
+fn a_coarser_resolution_is_offered_until_it_is_answered() {
+    for (button, accepted) in [("Restart with 24 cells", true), ("✕", false)] {
+        let mut fixture = Fixture::new(2);
+        fixture.ui_state.offer(40);
+        fixture.ui_state.offer(24);
+        let mut harness = fixture.harness();
+        harness.run_steps(2);
+        assert_eq!(harness.state().ui_state.toasts.len(), 1, "the last offer");
+        harness.get_by_label(button).click();
+        harness.run_steps(2);
+        assert_eq!(has(&harness, |action| matches!(action, Action::Coarser(24))), accepted);
+        assert!(harness.state().ui_state.toasts.is_empty());
+        assert_eq!(harness.state().actions.len(), usize::from(accepted), "nothing else happens");
+    }
+}
+
 #[test]
 fn a_failure_is_said_and_offers_to_reset() {
-    let mut bench = Bench::new(2);
-    bench.panes[1].phase = Phase::Failed("velocities became non-finite".into());
-    bench.desk.alarm("Free surface stopped: velocities became non-finite");
-    let mut harness = bench.harness();
+    let mut fixture = Fixture::new(2);
+    fixture.panes[1].phase = Phase::Failed("velocities became non-finite".into());
+    fixture.ui_state.alarm("Free surface stopped: velocities became non-finite");
+    let mut harness = fixture.harness();
     harness.run_steps(2);
     assert!(harness.query_by_label("stopped").is_some());
     harness.get_by_label("Reset").click();
     harness.run_steps(2);
     assert!(has(&harness, |action| matches!(action, Action::Reset)));
-    assert!(harness.state().desk.toasts.is_empty());
+    assert!(harness.state().ui_state.toasts.is_empty());
 }
 
 #[test]
 fn the_bubble_table_lists_and_plots() {
-    let mut bench = Bench::new(1);
-    bench.desk.right = RightTab::Bubbles;
-    bench.desk.selected = Some((0, 2));
-    let mut harness = bench.harness();
+    let mut fixture = Fixture::new(1);
+    fixture.ui_state.right = RightTab::Bubbles;
+    fixture.ui_state.selected = Some((0, 2));
+    let mut harness = fixture.harness();
     harness.run_steps(3);
     assert!(harness.query_by_label("Bubble 2").is_some());
     assert!(harness.query_by_label("volume kept").is_some());
@@ -192,16 +273,16 @@ fn the_bubble_table_lists_and_plots() {
 
 #[test]
 fn a_click_in_the_table_selects_a_bubble() {
-    let mut bench = Bench::new(1);
-    bench.desk.right = RightTab::Bubbles;
-    let mut harness = bench.harness();
+    let mut fixture = Fixture::new(1);
+    fixture.ui_state.right = RightTab::Bubbles;
+    let mut harness = fixture.harness();
     harness.run_steps(3);
     let row = harness.get_by_label("2").rect();
     click_at(&mut harness, row.center());
     assert!(has(&harness, |action| matches!(action, Action::Select(Some((0, 2))))));
 }
 
-fn click_at(harness: &mut Harness<'_, Bench>, pos: egui::Pos2) {
+fn click_at(harness: &mut Harness<'_, Fixture>, pos: egui::Pos2) {
     let button = |pressed| egui::Event::PointerButton {
         pos,
         button: egui::PointerButton::Primary,
@@ -216,11 +297,11 @@ fn click_at(harness: &mut Harness<'_, Bench>, pos: egui::Pos2) {
 }
 
 /// Clicks where bubble 2 is written, or so far beside it, in shares of the picture's height.
-fn click_near_label(beside: f32) -> Harness<'static, Bench> {
-    let mut harness = Bench::new(1).harness();
+fn click_near_label(beside: f32) -> Harness<'static, Fixture> {
+    let mut harness = Fixture::new(1).harness();
     harness.run_steps(3);
-    let picture = harness.state().desk.pictures[0];
-    let place = Eye::default()
+    let picture = harness.state().ui_state.pictures[0];
+    let place = OrbitCamera::default()
         .project(Vec3::new(0.5, 0.5, 0.0), picture.width() / picture.height())
         .expect("in front of the camera");
     let at = picture.min + (place - Vec2::new(beside, 0.0)) * picture.size();
@@ -239,13 +320,13 @@ fn a_click_in_a_picture_asks_for_what_is_there() {
 #[test]
 fn tiles_are_offered_where_there_are_any() {
     for count in [0, 3] {
-        let mut bench = Bench::new(1);
-        bench.desk.left = LeftTab::Layers;
-        bench.desk.help = true;
-        let mut snapshot = Arc::unwrap_or_clone(bench.panes[0].snapshot.take().expect("a snapshot"));
+        let mut fixture = Fixture::new(1);
+        fixture.ui_state.left = LeftTab::Layers;
+        fixture.ui_state.help = true;
+        let mut snapshot = Arc::unwrap_or_clone(fixture.panes[0].snapshot.take().expect("a snapshot"));
         snapshot.tiles = (0..count).map(tile).collect();
-        bench.panes[0].take(Arc::new(snapshot));
-        let mut harness = bench.harness();
+        fixture.panes[0].take(Arc::new(snapshot));
+        let mut harness = fixture.harness();
         harness.run_steps(2);
         let layers = [
             ("Tiles", Key::Num0, theme::TILES),
@@ -266,12 +347,12 @@ fn tiles_are_offered_where_there_are_any() {
 #[test]
 fn every_model_is_offered_with_the_parameters_it_looks_at() {
     for model in Model::ALL {
-        let mut bench = Bench::new(1);
-        bench.desk.left = LeftTab::Parameters;
-        let mut snapshot = Arc::unwrap_or_clone(bench.panes[0].snapshot.take().expect("a snapshot"));
+        let mut fixture = Fixture::new(1);
+        fixture.ui_state.left = LeftTab::Parameters;
+        let mut snapshot = Arc::unwrap_or_clone(fixture.panes[0].snapshot.take().expect("a snapshot"));
         snapshot.params.model = model;
-        bench.panes[0].take(Arc::new(snapshot));
-        let mut harness = bench.harness();
+        fixture.panes[0].take(Arc::new(snapshot));
+        let mut harness = fixture.harness();
         harness.run_steps(2);
         let shown = |label: &str| harness.query_by_label(label).is_some();
         assert_eq!(shown("Air density"), model.has_gas(), "{}", model.name());
@@ -284,13 +365,13 @@ fn every_model_is_offered_with_the_parameters_it_looks_at() {
 
 #[test]
 fn layers_switch_and_help_opens() {
-    let mut bench = Bench::new(1);
-    bench.desk.left = LeftTab::Layers;
-    bench.desk.help = true;
-    let mut harness = bench.harness();
+    let mut fixture = Fixture::new(1);
+    fixture.ui_state.left = LeftTab::Layers;
+    fixture.ui_state.help = true;
+    let mut harness = fixture.harness();
     harness.run_steps(2);
     assert!(harness.query_by_label("one frame").is_some(), "the sheet of keys");
-    harness.state_mut().desk.help = false;
+    harness.state_mut().ui_state.help = false;
     harness.run_steps(2);
     harness.get_by_label("Pressure").click();
     harness.run_steps(2);
@@ -301,7 +382,7 @@ fn layers_switch_and_help_opens() {
 fn a_tiny_window_does_no_harm() {
     for size in [[200.0, 150.0], [1.0, 1.0], [64.0, 2000.0], [3000.0, 40.0]] {
         for panes in [0, 1, 2] {
-            let mut harness = Bench::new(panes).harness_of(size);
+            let mut harness = Fixture::new(panes).harness_of(size);
             harness.run_steps(3);
         }
     }

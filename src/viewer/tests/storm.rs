@@ -44,27 +44,31 @@ fn ten_thousand_random_commands_end_in_a_running_simulation() {
     let pace = Arc::new(Pace::default());
     let workers = [(); 2].map(|()| Worker::start(1, &pace).expect("a thread"));
     let mut dice = (1000..).map(hash_unit);
-    let mut roll = move |sides: usize| (dice.next().unwrap_or(0.0) * sides as f32) as usize % sides;
+    let mut map = move |sides: usize| (dice.next().unwrap_or(0.0) * sides as f32) as usize % sides;
     workers.iter().for_each(|worker| worker.send(load(SCENES[0])));
     for round in 0..10_000 {
-        let command = match roll(100) {
-            0 => load(SCENES[roll(SCENES.len())]),
+        let command = match map(100) {
+            0 => load(SCENES[map(SCENES.len())]),
             1 => load("no_such_scene"),
-            2..=4 => Command::Reset,
+            2 => Command::Rebuild {
+                scene: SCENES[map(SCENES.len())].to_owned(),
+                overrides: Overrides { cells: Some([16, 24][map(2)]), ..Overrides::default() },
+            },
+            3..=4 => Command::Reset,
             5..=14 => Command::Play,
             15..=24 => Command::Pause,
             25..=44 => Command::Step,
-            45..=49 => Command::Speed([0.1, 1.0, 4.0][roll(3)]),
+            45..=49 => Command::Speed([0.1, 1.0, 4.0][map(3)]),
             50..=54 => Command::Wanted(Wanted {
-                velocity: roll(2) == 0,
-                scalars: roll(2) == 0,
-                particles: roll(2) == 0,
-                roles: roll(2) == 0,
+                velocity: map(2) == 0,
+                scalars: map(2) == 0,
+                particles: map(2) == 0,
+                roles: map(2) == 0,
             }),
-            55..=59 => Command::Model(Model::ALL[roll(Model::ALL.len())]),
+            55..=59 => Command::Model(Model::ALL[map(Model::ALL.len())]),
             _ => {
-                let info = &params_table()[roll(params_table().len())];
-                let share = roll(1000) as f64 / 999.0;
+                let info = &params_table()[map(params_table().len())];
+                let share = map(1000) as f64 / 999.0;
                 Command::Set(
                     info,
                     match info.kind {
@@ -72,14 +76,14 @@ fn ten_thousand_random_commands_end_in_a_running_simulation() {
                         ParamKind::Whole { min, max } => {
                             ParamValue::Number((min as f64 + share * (max - min) as f64).round())
                         }
-                        ParamKind::Switch => ParamValue::Switch(roll(2) == 0),
-                        ParamKind::Choice(names) => ParamValue::Choice(names[roll(names.len())]),
+                        ParamKind::Switch => ParamValue::Switch(map(2) == 0),
+                        ParamKind::Choice(names) => ParamValue::Choice(names[map(names.len())]),
                     },
                 )
             }
         };
         // Most commands go to both, as in the window; some to one alone.
-        let both = roll(4) != 0;
+        let both = map(4) != 0;
         workers[0].send(command.clone());
         if both {
             workers[1].send(command);
@@ -278,29 +282,4 @@ fn a_comparison_with_nothing_starts_from_the_beginning() {
         otherwise: ("dam_break_2d".to_owned(), Overrides { cells: Some(24), ..Overrides::default() }),
     }));
     assert_eq!(after(&heir, |_| true).report.frame, 0);
-}
-
-/// Prints the figures; they mean something on an idle machine only.
-#[test]
-#[ignore = "measures"]
-fn how_long_from_reset_to_the_first_picture() {
-    for scene in crate::scene::library() {
-        let worker = Worker::start(2, &Arc::new(Pace::default())).expect("a thread");
-        worker.send(Command::Load { scene: scene.name.to_owned(), overrides: Overrides::default() });
-        worker.send(Command::Play);
-        let before = after(&worker, |s| s.report.frame >= 2);
-        let start = Instant::now();
-        worker.send(Command::Reset);
-        let first = after(&worker, |s| s.run > before.run).run;
-        let shown = start.elapsed();
-        // The first shows how the run will start; the next one is that start.
-        after(&worker, |s| s.run > first);
-        let started = start.elapsed();
-        println!(
-            "{:20} {:.3} s, built after {:.3} s",
-            scene.name,
-            shown.as_secs_f64(),
-            started.as_secs_f64()
-        );
-    }
 }

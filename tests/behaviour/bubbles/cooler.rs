@@ -32,11 +32,11 @@ fn neck_flow(simulation: &Simulation<2>, row: i32, columns: std::ops::Range<i32>
     let mut flow = [0.0; 2];
     for x in columns {
         let (high, low) = (index(simulation, [x, row]), index(simulation, [x, row - 1]));
-        let open = state.boundary.open[1][high] as f64;
+        let open = simulation.boundary().open[1][high] as f64;
         if open == 0.0 {
             continue;
         }
-        if [high, low].iter().any(|&cell| state.projection.label[cell] != Label::Liquid) {
+        if [high, low].iter().any(|&cell| simulation.projection().label[cell] != Label::Liquid) {
             return None;
         }
         let through = open * state.velocity[1][high] as f64 * dx;
@@ -49,30 +49,29 @@ fn neck_flow(simulation: &Simulation<2>, row: i32, columns: std::ops::Range<i32>
 /// What the volume corrections ask of everything in the bottle, m²/s outwards: found by walking from the neck upwards.
 /// `None` if that leads to open air.
 fn asked_inside(simulation: &Simulation<2>, row: i32, columns: std::ops::Range<i32>) -> Option<f64> {
-    let (state, air) = (simulation.state(), simulation.air());
-    let roles = air.roles();
+    let (state, roles) = (simulation.state(), simulation.roles());
     let dx = simulation.blocks().grid().dx;
     let mut seen: HashMap<[i32; 2], ()> = HashMap::new();
     let mut queue: Vec<[i32; 2]> = columns.map(|x| [x, row]).collect();
     let (mut asked, mut bubbles) = (0.0, BTreeSet::new());
     while let Some(cell) = queue.pop() {
         let at = index(simulation, cell);
-        let label = state.projection.label[at];
+        let label = simulation.projection().label[at];
         if cell[1] < row || label == Label::Solid || at < block_cells(2) || seen.insert(cell, ()).is_some() {
             continue;
         }
-        let region = roles.region[at] as usize;
+        let component = roles.component[at] as usize;
         match label {
-            Label::Liquid if state.surface[at] <= -dx as f32 => asked += roles.outflow[region],
-            Label::Air if roles.node[region] == FREE => return None,
-            Label::Air if bubbles.insert(region) => asked += roles.outflow[region],
+            Label::Liquid if state.surface[at] <= -dx as f32 => asked += roles.outflow[component],
+            Label::Air if roles.node[component] == FREE => return None,
+            Label::Air if bubbles.insert(component) => asked += roles.outflow[component],
             _ => {}
         }
         for (axis, step) in [(0, -1), (0, 1), (1, -1), (1, 1)] {
             let mut next = cell;
             next[axis] += step;
             let face = if step > 0 { index(simulation, next) } else { at };
-            if state.boundary.open[axis][face] > 0.0 {
+            if simulation.boundary().open[axis][face] > 0.0 {
                 queue.push(next);
             }
         }

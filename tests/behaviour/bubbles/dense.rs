@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use glug::bubbles::{Measure, Regions};
+use glug::bubbles::{Components, Measure};
 use glug::geometry::{Label, Settled};
 use glug::linear::assemble;
 use glug::math::{hash_unit, mix};
@@ -13,7 +13,7 @@ use nalgebra::{DMatrix, DVector};
 use crate::pressure::dense::random_tank;
 use crate::tank::{Face, Tank};
 
-use super::shapes::regions_of;
+use super::shapes::components_of;
 
 /// Which of the bubbles keep their volume.
 #[derive(Clone, Copy, PartialEq)]
@@ -23,15 +23,15 @@ pub enum Closed {
     Some,
 }
 
-/// A random tank whose air regions are bubbles. Returns the container that each region belongs to.
-pub fn bubbly_tank<const D: usize>(seed: u64, closed: Closed) -> (Tank<D>, Regions<D>, Vec<u32>) {
+/// A random tank whose air components are bubbles. Returns the container that each component belongs to.
+pub fn bubbly_tank<const D: usize>(seed: u64, closed: Closed) -> (Tank<D>, Components<D>, Vec<u32>) {
     let mut tank = random_tank::<D>(seed);
-    let regions = regions_of(&mut tank);
+    let components = components_of(&mut tank);
     let mut measure = Measure::new();
-    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions, &Settled::default());
-    tank.region = regions.of.clone();
-    tank.node = vec![FREE; regions.len()];
-    tank.outflow = vec![0.0; regions.len()];
+    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &components, &Settled::default());
+    tank.component = components.of.clone();
+    tank.node = vec![FREE; components.len()];
+    tank.outflow = vec![0.0; components.len()];
     tank.weight.clear();
     for (_, air, _) in measure.touching() {
         let air = air as usize;
@@ -39,10 +39,11 @@ pub fn bubbly_tank<const D: usize>(seed: u64, closed: Closed) -> (Tank<D>, Regio
         if tank.node[air] == FREE && stays {
             tank.node[air] = tank.weight.len() as u32;
             tank.weight
-                .push(regions.of.as_slice().iter().filter(|&&region| region == air as u32).count() as f64);
+                .push(components.of.as_slice().iter().filter(|&&component| component == air as u32).count()
+                    as f64);
         }
     }
-    (tank, regions, measure.basin.clone())
+    (tank, components, measure.basin.clone())
 }
 
 /// A face that liquid moves through, with what the projection makes of it.
@@ -86,7 +87,7 @@ fn round_grounds<const D: usize>(tank: &Tank<D>, faces: &mut [WetFace<D>]) {
     let place: HashMap<(usize, usize), usize> =
         faces.iter().enumerate().map(|(at, wet)| ((wet.face.axis, wet.face.index), at)).collect();
     let is_open =
-        |cell: usize| tank.label(cell) == Label::Air && tank.node[tank.region[cell] as usize] == FREE;
+        |cell: usize| tank.label(cell) == Label::Air && tank.node[tank.component[cell] as usize] == FREE;
     for (cell, index) in tank.liquid() {
         let mut free: Vec<usize> = Vec::new();
         for axis in 0..D {
@@ -117,7 +118,7 @@ impl Unknowns {
         let mut of_cell = vec![None; tank.surface.as_slice().len()];
         liquid.iter().enumerate().for_each(|(row, &(_, index))| of_cell[index] = Some(row));
         for (_, index) in tank.cells().into_iter().filter(|&(_, index)| tank.label(index) == Label::Air) {
-            let node = tank.node[tank.region[index] as usize];
+            let node = tank.node[tank.component[index] as usize];
             of_cell[index] = (node != FREE).then(|| liquid.len() + node as usize);
         }
         Unknowns { of_cell, liquid: liquid.len(), total: liquid.len() + tank.weight.len() }
@@ -175,8 +176,8 @@ fn dense_velocities<const D: usize>(tank: &Tank<D>, faces: &[WetFace<D>]) -> Vec
             }
         }
     }
-    for (region, &node) in tank.node.iter().enumerate().filter(|(_, node)| **node != FREE) {
-        right[n + unknowns.liquid + node as usize] = tank.outflow[region];
+    for (component, &node) in tank.node.iter().enumerate().filter(|(_, node)| **node != FREE) {
+        right[n + unknowns.liquid + node as usize] = tank.outflow[component];
     }
     for (g, group) in groups.iter().enumerate() {
         for &row in group {
@@ -198,7 +199,7 @@ pub fn found_velocities<const D: usize>(tank: &Tank<D>, faces: &[WetFace<D>]) ->
     let unknowns = Unknowns::new(tank);
     let pressure = |cell: usize| match unknowns.of(cell) {
         Some(row) if row >= unknowns.liquid => tank.projection.shared_q()[row - unknowns.liquid],
-        Some(_) => tank.projection.q[cell],
+        Some(_) => tank.pressure.q[cell],
         None => 0.0,
     };
     let change = |wet: &WetFace<D>| pressure(wet.face.index) - pressure(tank.below(&wet.face));
@@ -210,8 +211,8 @@ fn bubbles_agree_with_a_dense_solve<const D: usize>(seed: u64, closed: Closed) -
     tank.impulse = std::array::from_fn(|axis| 0.2 - 0.3 * axis as f64);
     // Every other domain also asks for volume corrections.
     if seed % 2 == 1 {
-        for (region, outflow) in tank.outflow.iter_mut().enumerate() {
-            *outflow = 0.2 * hash_unit(mix(seed * 31 + region as u64)) as f64 - 0.1;
+        for (component, outflow) in tank.outflow.iter_mut().enumerate() {
+            *outflow = 0.2 * hash_unit(mix(seed * 31 + component as u64)) as f64 - 0.1;
         }
         // Those of liquids are per deep cell, and nothing is deep here.
         let deepest = tank.surface.as_slice().iter().fold(0f32, |deepest, d| deepest.min(*d));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use glug::bubbles::{Measure, NO_REGION};
+use glug::bubbles::{Measure, NO_COMPONENT};
 use glug::geometry::{Label, Settled};
 use glug::grid::VOID;
 use rayon::ThreadPoolBuilder;
@@ -13,26 +13,33 @@ fn the_fill_finds_what_a_search_finds<const D: usize>(seeds: std::ops::Range<u64
     let (mut unstored, mut many, mut open) = (0, 0, 0);
     for seed in seeds {
         let room = Room::<D>::random(seed);
-        let regions = room.fill();
+        let components = room.fill();
         let (of, list) = room.search(false);
-        assert_eq!(regions.len(), list.len(), "{D}D seed {seed}: as many regions");
-        // The same cells belong together: component and region name each other.
-        let mut region_of = HashMap::new();
+        assert_eq!(components.len(), list.len(), "{D}D seed {seed}: as many components");
+        // The same cells belong together: a component found the naive way and one of the fill name each other.
+        let mut component_of = HashMap::new();
         for (cell, index) in room.cells() {
-            let region = regions.of[index];
+            let component = components.of[index];
             let label = room.label[index];
-            assert_eq!(region == NO_REGION, label == Label::Solid, "{D}D seed {seed}: {cell:?} is {label:?}");
-            if let Some(&component) = of.get(&cell) {
-                let known = *region_of.entry(component).or_insert(region);
-                assert_eq!(known, region, "{D}D seed {seed}: {cell:?} in another region than its neighbours");
+            assert_eq!(
+                component == NO_COMPONENT,
+                label == Label::Solid,
+                "{D}D seed {seed}: {cell:?} is {label:?}"
+            );
+            if let Some(&naive) = of.get(&cell) {
+                let known = *component_of.entry(naive).or_insert(component);
+                assert_eq!(
+                    known, component,
+                    "{D}D seed {seed}: {cell:?} in another component than its neighbours"
+                );
             }
         }
-        let mut named: Vec<u32> = region_of.values().copied().collect();
+        let mut named: Vec<u32> = component_of.values().copied().collect();
         named.sort_unstable();
         named.dedup();
-        assert_eq!(named.len(), region_of.len(), "{D}D seed {seed}: one region, one component");
-        for (&component, &region) in &region_of {
-            let (expected, found) = (&list[component], &regions.list[region as usize]);
+        assert_eq!(named.len(), component_of.len(), "{D}D seed {seed}: one component each");
+        for (&naive, &component) in &component_of {
+            let (expected, found) = (&list[naive], &components.list[component as usize]);
             assert_eq!(found.phase, expected.phase, "{D}D seed {seed}");
             assert_eq!(found.open, expected.open, "{D}D seed {seed}: {expected:?}");
             assert_eq!(found.far_cells, expected.far_cells, "{D}D seed {seed}: {expected:?}");
@@ -40,11 +47,11 @@ fn the_fill_finds_what_a_search_finds<const D: usize>(seeds: std::ops::Range<u64
         let grid = room.blocks.grid();
         unstored += grid.all_blocks().filter(|&coords| room.blocks.slot_at(coords) == VOID).count();
         many += list.len();
-        open += list.iter().filter(|component| component.open).count();
+        open += list.iter().filter(|naive| naive.open).count();
     }
     assert!(
         unstored > 10 && many > 100 && open > 0,
-        "{D}D: {unstored} blocks out, {many} regions, {open} open"
+        "{D}D: {unstored} blocks out, {many} components, {open} open"
     );
 }
 
@@ -58,28 +65,24 @@ fn the_fill_finds_what_a_search_finds_3d() {
     the_fill_finds_what_a_search_finds::<3>(0..5);
 }
 
-/// Regions that touch hang together, and nothing else does: the container of liquid and air (a combined region).
+/// Components that touch hang together, and nothing else does: the container of liquid and air (a combined region).
 fn basins_are_what_a_search_through_both_phases_finds<const D: usize>(seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let room = Room::<D>::random(seed);
-        let regions = room.fill();
-        let measure = room.measure(&regions);
+        let components = room.fill();
+        let measure = room.measure(&components);
         let (of, _) = room.search(true);
-        let (mut basin_of, mut component_of) = (HashMap::new(), HashMap::new());
+        let (mut basin_of, mut naive_of) = (HashMap::new(), HashMap::new());
         for (cell, index) in room.cells() {
-            let (Some(&component), region) = (of.get(&cell), regions.of[index]) else { continue };
-            let basin = measure.basin[region as usize];
-            assert_eq!(*basin_of.entry(component).or_insert(basin), basin, "{D}D seed {seed}: {cell:?}");
-            assert_eq!(
-                *component_of.entry(basin).or_insert(component),
-                component,
-                "{D}D seed {seed}: {cell:?}"
-            );
+            let (Some(&naive), component) = (of.get(&cell), components.of[index]) else { continue };
+            let basin = measure.basin[component as usize];
+            assert_eq!(*basin_of.entry(naive).or_insert(basin), basin, "{D}D seed {seed}: {cell:?}");
+            assert_eq!(*naive_of.entry(basin).or_insert(naive), naive, "{D}D seed {seed}: {cell:?}");
         }
-        // A container without liquid is one air region.
-        for basin in component_of.keys() {
-            let inside = (0..regions.len()).filter(|&region| measure.basin[region] == *basin);
-            let phases: Vec<Label> = inside.map(|region| regions.list[region].phase).collect();
+        // A container without liquid is one air component.
+        for basin in naive_of.keys() {
+            let inside = (0..components.len()).filter(|&component| measure.basin[component] == *basin);
+            let phases: Vec<Label> = inside.map(|component| components.list[component].phase).collect();
             let dry = !phases.contains(&Label::Liquid);
             assert!(!dry || phases.len() == 1, "{D}D seed {seed}: {phases:?} in one dry container");
         }
@@ -102,11 +105,11 @@ fn threads_do_not_change_the_fill<const D: usize>() {
         let run = |threads: usize| {
             let pool = ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
             pool.install(|| {
-                let regions = room.fill();
-                let measure = room.measure(&regions);
-                let of: Vec<u32> = room.cells().iter().map(|&(_, index)| regions.of[index]).collect();
+                let components = room.fill();
+                let measure = room.measure(&components);
+                let of: Vec<u32> = room.cells().iter().map(|&(_, index)| components.of[index]).collect();
                 let volumes: Vec<u64> = measure.extent.iter().map(|extent| extent.volume.to_bits()).collect();
-                (of, regions.list.clone(), volumes, measure.basin.clone())
+                (of, components.list.clone(), volumes, measure.basin.clone())
             })
         };
         let one = run(1);
@@ -131,9 +134,9 @@ fn volumes_do_not_depend_on_what_is_stored<const D: usize>() {
     for seed in 0..6 {
         let [some, all] = [false, true].map(|all| {
             let room = Room::<D>::stored(seed, all);
-            let regions = room.fill();
-            let measure = room.measure(&regions);
-            (room, regions, measure)
+            let components = room.fill();
+            let measure = room.measure(&components);
+            (room, components, measure)
         });
         assert!(
             some.0.blocks.slots().len() < all.0.blocks.slots().len(),
@@ -141,11 +144,11 @@ fn volumes_do_not_depend_on_what_is_stored<const D: usize>() {
         );
         let everywhere: HashMap<[i32; D], usize> = all.0.cells().into_iter().collect();
         for (cell, index) in some.0.cells() {
-            let (region, same) = (some.1.of[index], all.1.of[everywhere[&cell]]);
-            assert_eq!(region == NO_REGION, same == NO_REGION, "{D}D seed {seed}: {cell:?}");
-            if region != NO_REGION {
-                let volume = |measure: &Measure<D>, region: u32| measure.extent[region as usize].volume;
-                let (found, expected) = (volume(&some.2, region), volume(&all.2, same));
+            let (component, same) = (some.1.of[index], all.1.of[everywhere[&cell]]);
+            assert_eq!(component == NO_COMPONENT, same == NO_COMPONENT, "{D}D seed {seed}: {cell:?}");
+            if component != NO_COMPONENT {
+                let volume = |measure: &Measure<D>, component: u32| measure.extent[component as usize].volume;
+                let (found, expected) = (volume(&some.2, component), volume(&all.2, same));
                 // Cells where two sides of the domain meet look a quarter smaller than they are if they are stored.
                 let edges: usize =
                     if D == 2 { 4 } else { some.0.blocks.grid().cells.iter().sum::<usize>() * 4 };

@@ -93,7 +93,7 @@ fn a_long_soak_loses_no_bubble_and_no_memory() {
     while simulation.state().steps < 20_000 {
         register.check(&advance(&mut simulation, 1.0 / scene.fps));
         if simulation.state().steps > 2_000 && early.is_none() {
-            early = Some((simulation.memory(), simulation.air().tracker.records().len()));
+            early = Some((simulation.memory(), simulation.tracker().records().len()));
         }
     }
     let (then, records) = early.expect("it got that far");
@@ -101,9 +101,9 @@ fn a_long_soak_loses_no_bubble_and_no_memory() {
     println!("{} bubbles ended; {then:?} became {now:?}", register.gone);
     assert!(now.grid_bytes as f64 <= 1.25 * then.grid_bytes as f64, "{then:?} became {now:?}");
     assert!(now.particle_bytes as f64 <= 1.25 * then.particle_bytes as f64, "{then:?} became {now:?}");
-    let left = simulation.air().tracker.records().len();
+    let left = simulation.tracker().records().len();
     assert!(left <= 4 * records + 40, "{records} records became {left}");
-    assert!(simulation.air().tracker.history().events().count() <= 4096);
+    assert!(simulation.tracker().history().events().count() <= 4096);
 }
 
 /// A closed tank with two bubbles and a drop that falls on the water: splits, merges, spray.
@@ -125,7 +125,7 @@ fn a_closed_tank_keeps_its_rest_volume<const D: usize>(frames: usize) {
     let setup = busy_tank::<D>();
     let mut simulation = Simulation::new(&setup).expect("it starts");
     let sums = |simulation: &Simulation<D>| {
-        let tracker = &simulation.air().tracker;
+        let tracker = simulation.tracker();
         let sum = |phase: Label| {
             let records = tracker.records().iter().filter(move |record| record.phase == phase);
             records.map(|record| record.rest).sum::<f64>()

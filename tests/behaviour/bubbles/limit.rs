@@ -59,10 +59,11 @@ fn two_phase_velocities<const D: usize>(tank: &Tank<D>, wet: &[WetFace<D>], air:
     faces[..wet.len()].iter().map(change).collect()
 }
 
-fn the_constraint_is_the_limit_of_light_air<const D: usize>(seed: u64) {
+/// Whether the seed makes a tank with a bubble; without one there is nothing to compare.
+fn the_constraint_is_the_limit_of_light_air<const D: usize>(seed: u64) -> bool {
     let (mut tank, _, _) = bubbly_tank::<D>(seed, Closed::All);
     if tank.weight.is_empty() {
-        return;
+        return false;
     }
     tank.impulse[1] = -0.3;
     let wet = wet_faces(&tank);
@@ -79,14 +80,22 @@ fn the_constraint_is_the_limit_of_light_air<const D: usize>(seed: u64) {
         assert!((8.0..12.5).contains(&ratio), "{D}D seed {seed}: {errors:?} falls by {ratio:.2}");
     }
     assert!(errors[3] < 1e-2 && errors[0] > 1e-7, "{D}D seed {seed}: {errors:?}");
+    true
+}
+
+/// Compares tanks of these seeds, at least so many of which have bubbles.
+fn tanks_with_bubbles_agree<const D: usize>(seeds: std::ops::Range<u64>, least: usize) {
+    let all = seeds.clone().count();
+    let compared = seeds.filter(|&seed| the_constraint_is_the_limit_of_light_air::<D>(seed)).count();
+    assert!(compared >= least, "{D}D: {compared} of {all} seeds have a bubble, {least} should");
 }
 
 #[test]
 fn the_constraint_is_the_limit_of_light_air_2d() {
-    (1..9).for_each(the_constraint_is_the_limit_of_light_air::<2>);
+    tanks_with_bubbles_agree::<2>(1..9, 6);
 }
 
 #[test]
 fn the_constraint_is_the_limit_of_light_air_3d() {
-    (1..5).for_each(the_constraint_is_the_limit_of_light_air::<3>);
+    tanks_with_bubbles_agree::<3>(1..5, 3);
 }

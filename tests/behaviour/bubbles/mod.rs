@@ -1,4 +1,4 @@
-//! Trapped air: its regions, its constraint, its identity and its volume.
+//! Trapped air: its components, its constraint, its identity and its volume.
 
 mod cooler;
 pub mod dense;
@@ -6,7 +6,7 @@ mod fill;
 mod life;
 mod limit;
 mod naive;
-mod projection;
+pub mod projection;
 mod released;
 mod runs;
 pub mod shapes;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use glug::bubbles::{Measure, Regions, WallBlocks};
+use glug::bubbles::{Components, Measure, WallBlocks};
 use glug::geometry::{Boundary, Label, Motion, Nearness, Settled, Shape, Solid, Walls, label_cells};
 use glug::grid::{Activation, Blocks, Field, Grid, SIDE, Slots, VOID, block_cells};
 use glug::math::{Vector, hash_unit, mix, unflatten};
@@ -19,7 +19,7 @@ pub struct Room<const D: usize> {
 
 /// A connected component, found the slow way.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Component {
+pub struct NaiveComponent {
     pub phase: Label,
     pub open: bool,
     /// Cells inside the domain that are not stored.
@@ -139,15 +139,22 @@ impl<const D: usize> Room<D> {
     }
 
     /// The fill under test.
-    pub fn fill(&self) -> Regions<D> {
-        let mut regions = Regions::new();
-        regions.fill(&self.blocks, &self.boundary, &self.walls, &self.label, &Settled::default(), &self.far);
-        regions
+    pub fn fill(&self) -> Components<D> {
+        let mut components = Components::new();
+        components.fill(
+            &self.blocks,
+            &self.boundary,
+            &self.walls,
+            &self.label,
+            &Settled::default(),
+            &self.far,
+        );
+        components
     }
 
-    pub fn measure(&self, regions: &Regions<D>) -> Measure<D> {
+    pub fn measure(&self, components: &Components<D>) -> Measure<D> {
         let mut measure = Measure::new();
-        measure.update(&self.blocks, &self.boundary, &self.surface, regions, &Settled::default());
+        measure.update(&self.blocks, &self.boundary, &self.surface, components, &Settled::default());
         measure
     }
 
@@ -175,7 +182,7 @@ impl<const D: usize> Room<D> {
     }
 
     /// Every cell's component by breadth-first search; `together` joins liquid and air.
-    pub fn search(&self, together: bool) -> (HashMap<[i32; D], usize>, Vec<Component>) {
+    pub fn search(&self, together: bool) -> (HashMap<[i32; D], usize>, Vec<NaiveComponent>) {
         let grid = *self.blocks.grid();
         let mut kind = HashMap::new();
         let mut cells = Vec::new();
@@ -193,7 +200,7 @@ impl<const D: usize> Room<D> {
             if kind[&seed] == Label::Solid || of.contains_key(&seed) {
                 continue;
             }
-            let mut found = Component { phase: kind[&seed], open: false, far_cells: 0, stored: false };
+            let mut found = NaiveComponent { phase: kind[&seed], open: false, far_cells: 0, stored: false };
             let mut queue = VecDeque::from([seed]);
             of.insert(seed, list.len());
             while let Some(cell) = queue.pop_front() {

@@ -7,23 +7,23 @@ use glug::pressure::FREE;
 
 use crate::tank::{Tank, noise};
 
-use super::shapes::regions_of;
+use super::shapes::components_of;
 
-/// Makes every air region that touches liquid a bubble, except those that `is_open` names by one of their cells.
-/// Returns the regions that became one.
-fn trap_air<const D: usize>(tank: &mut Tank<D>, is_open: impl Fn(&Vector<D>) -> bool) -> Vec<u32> {
-    let regions = regions_of(tank);
+/// Makes every air component that touches liquid a bubble, except those that `is_open` names by one of their cells.
+/// Returns the components that became one.
+pub fn trap_air<const D: usize>(tank: &mut Tank<D>, is_open: impl Fn(&Vector<D>) -> bool) -> Vec<u32> {
+    let components = components_of(tank);
     let mut measure = Measure::new();
-    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions, &Settled::default());
-    let mut open = vec![false; regions.len()];
+    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &components, &Settled::default());
+    let mut open = vec![false; components.len()];
     for (cell, index) in tank.cells() {
         if tank.label(index) == Label::Air && is_open(&tank.centre(cell)) {
-            open[regions.of[index] as usize] = true;
+            open[components.of[index] as usize] = true;
         }
     }
-    tank.region = regions.of.clone();
-    tank.node = vec![FREE; regions.len()];
-    tank.outflow = vec![0.0; regions.len()];
+    tank.component = components.of.clone();
+    tank.node = vec![FREE; components.len()];
+    tank.outflow = vec![0.0; components.len()];
     tank.weight.clear();
     let mut bubbles = Vec::new();
     for (_, air, _) in measure.touching() {
@@ -122,7 +122,7 @@ fn outflows<const D: usize>(tank: &Tank<D>, bubbles: &[u32]) -> Vec<f64> {
         let flow = tank.open(face) * tank.velocity[face.axis][face.index] as f64;
         for (cell, sign) in [(face.index, -1.0), (tank.below(face), 1.0)] {
             if tank.label(cell) == Label::Air
-                && let Some(bubble) = bubbles.iter().position(|&region| region == tank.region[cell])
+                && let Some(bubble) = bubbles.iter().position(|&component| component == tank.component[cell])
             {
                 found[bubble] += sign * flow;
             }
@@ -144,13 +144,13 @@ fn bubbles_get_the_outflow_they_ask_for<const D: usize>(open: bool) {
     tank.impulse[1] = -0.2;
     let bubbles = trap_air(&mut tank, |x| open && x[1] > 0.9);
     assert_eq!(bubbles.len(), if open { 3 } else { 4 }, "{D}D");
-    for (&region, wanted) in bubbles.iter().zip([0.0, 0.7, -0.4, -0.3]) {
-        tank.outflow[region as usize] = wanted;
+    for (&component, wanted) in bubbles.iter().zip([0.0, 0.7, -0.4, -0.3]) {
+        tank.outflow[component as usize] = wanted;
     }
     assert!(tank.project().info.converged, "{D}D");
     let area = (cells as f64 * 0.26).powi(D as i32 - 1) * 3.0;
-    for (found, &region) in outflows(&tank, &bubbles).iter().zip(&bubbles) {
-        let wanted = tank.outflow[region as usize];
+    for (found, &component) in outflows(&tank, &bubbles).iter().zip(&bubbles) {
+        let wanted = tank.outflow[component as usize];
         assert!((found - wanted).abs() < 1e-6 * area, "{D}D open {open}: {found} and not {wanted}");
     }
     // In the closed tank they sum to zero, so that the liquid need not give.

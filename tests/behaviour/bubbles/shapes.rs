@@ -1,18 +1,18 @@
-//! Regions of shapes whose answer is known beforehand.
+//! Components of shapes whose answer is known beforehand.
 
-use glug::bubbles::{Measure, Regions, WallBlocks};
+use glug::bubbles::{Components, Measure, WallBlocks};
 use glug::geometry::{Label, Motion, Nearness, Settled, Shape, Solid};
 use glug::math::Vector;
 
 use crate::tank::Tank;
 
-/// The regions of a tank.
-pub fn regions_of<const D: usize>(tank: &mut Tank<D>) -> Regions<D> {
+/// The components of a tank.
+pub fn components_of<const D: usize>(tank: &mut Tank<D>) -> Components<D> {
     tank.label_cells();
     let mut walls = WallBlocks::default();
     walls.update(&tank.blocks, &tank.walls, 0.0);
-    let mut regions = Regions::new();
-    regions.fill(
+    let mut components = Components::new();
+    components.fill(
         &tank.blocks,
         &tank.boundary,
         &tank.walls,
@@ -20,14 +20,14 @@ pub fn regions_of<const D: usize>(tank: &mut Tank<D>) -> Regions<D> {
         &Settled::default(),
         &walls,
     );
-    regions
+    components
 }
 
-fn count<const D: usize>(regions: &Regions<D>, phase: Label) -> usize {
-    regions.list.iter().filter(|region| region.phase == phase).count()
+fn count<const D: usize>(components: &Components<D>, phase: Label) -> usize {
+    components.list.iter().filter(|component| component.phase == phase).count()
 }
 
-fn shells_in_shells_are_one_region_each<const D: usize>() {
+fn shells_in_shells_are_one_component_each<const D: usize>() {
     let cells = if D == 2 { 60 } else { 40 };
     let mut tank = Tank::<D>::new([cells; D], 1.0 / cells as f64, Vec::new());
     // Liquid outside; then air, liquid, air, and a drop in the middle.
@@ -38,9 +38,9 @@ fn shells_in_shells_are_one_region_each<const D: usize>() {
         let wet = edges.iter().filter(|edge| r > **edge).count() % 2 == 0;
         if wet { -nearest } else { nearest }
     });
-    let regions = regions_of(&mut tank);
-    assert_eq!([count(&regions, Label::Liquid), count(&regions, Label::Air)], [3, 2], "{D}D");
-    // Each shell in one piece: the region at a radius does not depend on the direction.
+    let components = components_of(&mut tank);
+    assert_eq!([count(&components, Label::Liquid), count(&components, Label::Air)], [3, 2], "{D}D");
+    // Each shell in one piece: the component at a radius does not depend on the direction.
     for (radius, phase) in
         [(0.0, Label::Liquid), (0.125, Label::Air), (0.215, Label::Liquid), (0.305, Label::Air)]
     {
@@ -49,36 +49,36 @@ fn shells_in_shells_are_one_region_each<const D: usize>() {
             for side in [-1.0, 1.0] {
                 let mut cell = [cells as i32 / 2; D];
                 cell[axis] = ((0.5 + side * radius) * cells as f64) as i32;
-                found.push(regions.of[tank.index(cell)]);
+                found.push(components.of[tank.index(cell)]);
             }
         }
-        assert!(found.iter().all(|region| *region == found[0]), "{D}D radius {radius}: {found:?}");
-        assert_eq!(regions.list[found[0] as usize].phase, phase, "{D}D radius {radius}");
+        assert!(found.iter().all(|component| *component == found[0]), "{D}D radius {radius}: {found:?}");
+        assert_eq!(components.list[found[0] as usize].phase, phase, "{D}D radius {radius}");
     }
 }
 
 #[test]
-fn shells_in_shells_are_one_region_each_2d() {
-    shells_in_shells_are_one_region_each::<2>();
+fn shells_in_shells_are_one_component_each_2d() {
+    shells_in_shells_are_one_component_each::<2>();
 }
 
 #[test]
-fn shells_in_shells_are_one_region_each_3d() {
-    shells_in_shells_are_one_region_each::<3>();
+fn shells_in_shells_are_one_component_each_3d() {
+    shells_in_shells_are_one_component_each::<3>();
 }
 
 /// Air around a drop around nothing else: the surface comes in two parts, the air does not.
-fn a_bubble_with_a_droplet_is_one_region<const D: usize>() {
+fn a_bubble_with_a_droplet_is_one_component<const D: usize>() {
     let mut tank = Tank::<D>::new([32; D], 1.0 / 32.0, Vec::new());
     tank.fill(|x| {
         let r = (x - Vector::repeat(0.5)).norm();
         (0.3 - r).min(r - 0.1)
     });
-    let regions = regions_of(&mut tank);
-    assert_eq!([count(&regions, Label::Air), count(&regions, Label::Liquid)], [1, 2], "{D}D");
-    let air = regions.list.iter().position(|region| region.phase == Label::Air).expect("a bubble");
+    let components = components_of(&mut tank);
+    assert_eq!([count(&components, Label::Air), count(&components, Label::Liquid)], [1, 2], "{D}D");
+    let air = components.list.iter().position(|component| component.phase == Label::Air).expect("a bubble");
     let mut measure = Measure::new();
-    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions, &Settled::default());
+    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &components, &Settled::default());
     let ball = |r: f64| if D == 2 { std::f64::consts::PI * r * r } else { 4.18879 * r.powi(3) };
     let expected = (ball(0.3) - ball(0.1)) * 32f64.powi(D as i32);
     let volume = measure.extent[air].volume;
@@ -87,20 +87,20 @@ fn a_bubble_with_a_droplet_is_one_region<const D: usize>() {
 }
 
 #[test]
-fn a_bubble_with_a_droplet_is_one_region_2d() {
-    a_bubble_with_a_droplet_is_one_region::<2>();
+fn a_bubble_with_a_droplet_is_one_component_2d() {
+    a_bubble_with_a_droplet_is_one_component::<2>();
 }
 
 #[test]
-fn a_bubble_with_a_droplet_is_one_region_3d() {
-    a_bubble_with_a_droplet_is_one_region::<3>();
+fn a_bubble_with_a_droplet_is_one_component_3d() {
+    a_bubble_with_a_droplet_is_one_component::<3>();
 }
 
 /// Cells touch through faces that let something through, however little: nothing else divides air.
 fn a_closed_row_of_faces_splits_the_air<const D: usize>() {
     let mut tank = Tank::<D>::new([12; D], 0.1, Vec::new());
     tank.fill(|_| 0.1);
-    let rest = regions_of(&mut tank);
+    let rest = components_of(&mut tank);
     assert_eq!(rest.len(), 1, "{D}D: air and nothing else");
     let wall: Vec<_> = tank.faces().into_iter().filter(|face| face.axis == 0 && face.cell[0] == 5).collect();
     for (share, expected) in [(0.0, 2), (1e-12, 1)] {
@@ -108,8 +108,8 @@ fn a_closed_row_of_faces_splits_the_air<const D: usize>() {
             let inside = tank.blocks.grid().contains(face.cell);
             tank.boundary.open[0][face.index] = if inside { share } else { 0.0 };
         }
-        let regions = regions_of(&mut tank);
-        assert_eq!(regions.len(), expected, "{D}D: share {share}");
+        let components = components_of(&mut tank);
+        assert_eq!(components.len(), expected, "{D}D: share {share}");
     }
     // One face is enough, whichever it is.
     let grid = *tank.blocks.grid();
@@ -117,8 +117,8 @@ fn a_closed_row_of_faces_splits_the_air<const D: usize>() {
         for other in &wall {
             tank.boundary.open[0][other.index] = (other.index == face.index) as usize as f32;
         }
-        let regions = regions_of(&mut tank);
-        assert_eq!(regions.len(), 1, "{D}D: open at {:?}", face.cell);
+        let components = components_of(&mut tank);
+        assert_eq!(components.len(), 1, "{D}D: open at {:?}", face.cell);
     }
 }
 
@@ -139,15 +139,15 @@ fn a_thin_plate_makes_two_containers<const D: usize>() {
     let plate = Solid::new("plate", Shape::Box { min, max }, Motion::default());
     let mut tank = Tank::<D>::new([24; D], 1.0 / 24.0, vec![plate]);
     tank.fill(|x| x[1] - 0.4);
-    let regions = regions_of(&mut tank);
+    let components = components_of(&mut tank);
     let mut measure = Measure::new();
-    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions, &Settled::default());
-    assert_eq!([count(&regions, Label::Air), count(&regions, Label::Liquid)], [2, 2], "{D}D");
+    measure.update(&tank.blocks, &tank.boundary, &tank.surface, &components, &Settled::default());
+    assert_eq!([count(&components, Label::Air), count(&components, Label::Liquid)], [2, 2], "{D}D");
     let mut basins = measure.basin.clone();
     basins.sort_unstable();
     basins.dedup();
     assert_eq!(basins.len(), 2, "{D}D");
-    assert!(regions.list.iter().all(|region| region.touches_solid && !region.open), "{D}D");
+    assert!(components.list.iter().all(|component| component.touches_solid && !component.open), "{D}D");
 }
 
 #[test]
@@ -165,15 +165,15 @@ fn an_empty_tank_measures_its_cells<const D: usize>() {
     for side in [5, 12, 19] {
         let mut tank = Tank::<D>::new([side; D], 0.1, Vec::new());
         tank.fill(|_| 0.1);
-        let regions = regions_of(&mut tank);
+        let components = components_of(&mut tank);
         let mut measure = Measure::new();
-        measure.update(&tank.blocks, &tank.boundary, &tank.surface, &regions, &Settled::default());
+        measure.update(&tank.blocks, &tank.boundary, &tank.surface, &components, &Settled::default());
         // Cells in the corners of the walls look a little smaller than they are.
         let corners = (side.pow(D as u32) - (side - 2).pow(D as u32)) as f64;
         let (volume, expected) = (measure.extent[0].volume, side.pow(D as u32) as f64);
         assert!(volume <= expected && volume > expected - 0.4 * corners, "{D}D: {volume} of {expected}");
-        let cells = tank.cells().iter().filter(|(_, index)| regions.of[*index] == 0).count();
-        assert_eq!(cells, side.pow(D as u32), "{D}D: cells of the region");
+        let cells = tank.cells().iter().filter(|(_, index)| components.of[*index] == 0).count();
+        assert_eq!(cells, side.pow(D as u32), "{D}D: cells of the component");
         assert!(
             tank.blocks
                 .slots()

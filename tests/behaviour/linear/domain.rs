@@ -1,7 +1,7 @@
 //! Networks to test the solver on.
 
 use glug::grid::{Activation, Blocks, Field, Grid, SIDE, Slots, block_cells};
-use glug::linear::{Materials, SharedNodes, SolveInfo, Solver, SolverParams, System};
+use glug::linear::{Couplings, Materials, SharedNodes, SolveInfo, Solver, SolverParams, System};
 use glug::math::{hash_unit, mix, unflatten};
 
 /// A system with its right-hand side and solution.
@@ -17,6 +17,7 @@ pub struct Domain<const D: usize> {
     pub shared_rhs: Vec<f64>,
     pub shared_x: Vec<f64>,
     pub material: Option<(Field<bool>, [f32; 2])>,
+    pub couplings: Option<Couplings>,
 }
 
 /// What a cell is made of.
@@ -62,6 +63,7 @@ impl<const D: usize> Domain<D> {
             shared_rhs: Vec::new(),
             shared_x: Vec::new(),
             material: None,
+            couplings: None,
             blocks,
         }
     }
@@ -124,20 +126,6 @@ impl<const D: usize> Domain<D> {
         }
         self.shared_rhs.push(0.0);
         self.shared_x.push(0.0);
-    }
-
-    /// The same cells with every shared node held at zero.
-    pub fn grounded(mut self) -> Self {
-        for node in 0..self.shared.len() {
-            for (cell, link, area) in self.shared.links(node) {
-                self.ground[cell] += link;
-                self.area[cell] += area;
-            }
-        }
-        self.shared.clear();
-        self.shared_rhs.clear();
-        self.shared_x.clear();
-        self
     }
 
     /// Makes the fields hold all active blocks.
@@ -214,6 +202,7 @@ impl<const D: usize> Domain<D> {
             ground_area: &self.area,
             shared: &self.shared,
             materials: self.material.as_ref().map(|(second, whole)| Materials { second, whole: *whole }),
+            couplings: self.couplings.as_ref(),
         }
     }
 
@@ -274,6 +263,7 @@ impl<const D: usize> Domain<D> {
             ground_area: &self.area,
             shared: &self.shared,
             materials: self.material.as_ref().map(|(second, whole)| Materials { second, whole: *whole }),
+            couplings: self.couplings.as_ref(),
         };
         solver.solve(
             &system,

@@ -1,10 +1,10 @@
 //! The linear solver.
 
+mod coupling;
 mod domain;
 mod exact;
 mod hard;
 mod krylov;
-mod large;
 mod materials;
 mod scenery;
 mod shapes;

@@ -81,6 +81,36 @@ fn maze_takes_few_iterations() {
     }
 }
 
+/// A rod of so many cells across, with a ground at its far end.
+fn rod<const D: usize>(length: usize, holds: impl Fn([i32; D]) -> bool) -> Domain<D> {
+    let mut cells = [12; D];
+    cells[0] = length;
+    let mut domain = Domain::build(
+        cells,
+        |cell| if holds(cell) { Matter::Full } else { Matter::Closed },
+        |_, _| 1.0,
+        |_, _| 1.0,
+    );
+    for cell in domain.cells().into_iter().filter(|&cell| cell[0] as usize + 1 == length && holds(cell)) {
+        let cell = domain.index(cell);
+        (domain.ground[cell], domain.area[cell]) = (2.0, 1.0);
+    }
+    domain.random_rhs(3);
+    domain.finish();
+    domain
+}
+
+/// Elimination is for corridors; a jet of water has about as few links for its cells, but would take long.
+#[test]
+fn corridors_are_eliminated_and_jets_are_not() {
+    let mut corridor = rod::<3>(100, |[_, y, z]| y < 3 && z < 3);
+    let info = solve(&mut corridor, 1e-8);
+    assert_eq!((info.level_count, info.levels[0]), (1, 900), "{info:?}");
+    let mut jet = rod::<3>(60, |[_, y, z]| (2 * y - 11).pow(2) + (2 * z - 11).pow(2) < 45);
+    let info = solve(&mut jet, 1e-8);
+    assert!(info.levels[0] > 1500 && info.level_count > 2 && info.iterations <= 13, "{info:?}");
+}
+
 fn sums_vanish<const D: usize>(domain: &Domain<D>, in_component: impl Fn([i32; D]) -> bool) {
     let cells: Vec<_> = domain.cells().into_iter().filter(|&c| in_component(c)).collect();
     let sum = |values: &[f64]| cells.iter().map(|&c| values[domain.index(c)]).sum::<f64>();

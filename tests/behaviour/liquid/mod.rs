@@ -1,8 +1,9 @@
 //! Particles, their transfers, their motion and their surface.
 
-mod even;
+mod affine_cells;
 mod motion;
 mod particles;
 mod pool;
+mod sources;
 mod surface;
 mod transfer;

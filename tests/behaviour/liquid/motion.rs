@@ -30,11 +30,11 @@ fn error_after_one_turn<const D: usize>(steps: usize) -> f64 {
         });
         liquid::advect(
             &mut pool.particles,
-            &pool.sorter.ranges,
+            &pool.ranges,
             &pool.blocks,
             &pool.velocity,
             dt,
-            liquid::even_nowhere,
+            liquid::no_affine_cells,
         );
     }
     let found = pool.particles.position.iter().zip(&pool.particles.velocity);
@@ -85,7 +85,7 @@ fn particles_stay_out_of_solids<const D: usize>(solid: impl Fn(u64) -> Shape<D>,
                 let key = x.iter().fold(axis as u64, |key, x| key * 211 + (2.0 * x) as u64);
                 0.2 * (random(seed * 10 + step, key) as f64 - 0.5)
             });
-            let ranges = &pool.sorter.ranges;
+            let ranges = &pool.ranges;
             for i in 0..pool.particles.len() {
                 pool.particles.velocity[i] = std::array::from_fn(|k| random(step, (i * D + k) as u64) - 0.5);
             }
@@ -95,7 +95,7 @@ fn particles_stay_out_of_solids<const D: usize>(solid: impl Fn(u64) -> Shape<D>,
                 &pool.blocks,
                 &pool.velocity,
                 1.0,
-                liquid::even_nowhere,
+                liquid::no_affine_cells,
             );
             liquid::collide(&mut pool.particles, ranges, &pool.blocks, &pool.boundary, &pool.walls, 0.0);
             for x in &pool.particles.position {
@@ -162,8 +162,15 @@ fn open_sides_let_particles_go<const D: usize>() {
     for _ in 0..5 {
         pool.sort();
         pool.set_velocity(|_, axis| if axis == 0 { 0.1 } else { 0.0 });
-        let ranges = &pool.sorter.ranges;
-        liquid::advect(&mut pool.particles, ranges, &pool.blocks, &pool.velocity, 0.5, liquid::even_nowhere);
+        let ranges = &pool.ranges;
+        liquid::advect(
+            &mut pool.particles,
+            ranges,
+            &pool.blocks,
+            &pool.velocity,
+            0.5,
+            liquid::no_affine_cells,
+        );
         liquid::collide(&mut pool.particles, ranges, &pool.blocks, &pool.boundary, &pool.walls, 0.0);
     }
     pool.sort();

@@ -48,10 +48,10 @@ fn sorting_keeps_every_particle_once<const D: usize>(count: usize) {
         let mut end = 0;
         for &slot in pool.blocks.slots().as_slice() {
             let first = pool.blocks.first_cell(slot as usize);
-            let block = pool.sorter.ranges.of_block(slot as usize);
+            let block = pool.ranges.of_block(slot as usize);
             assert_eq!(block.start, end, "{D}D round {round}: blocks follow each other");
             for local in 0..block_cells(D) {
-                let range = pool.sorter.ranges.of_cells(slot as usize, local, local);
+                let range = pool.ranges.of_cells(slot as usize, local, local);
                 assert_eq!(range.start, end, "{D}D round {round}: cells follow each other");
                 end = range.end;
                 let offset = unflatten::<D>(local, SIDE);
@@ -142,7 +142,7 @@ fn reseeding_keeps_counts_within_bounds<const D: usize>() {
     flags.resize(pool.blocks.slot_count());
     let done = liquid::reseed(
         &mut pool.particles,
-        &pool.sorter.ranges,
+        &pool.ranges,
         &pool.blocks,
         &pool.velocity,
         &pool.boundary,
@@ -165,7 +165,7 @@ fn reseeding_keeps_counts_within_bounds<const D: usize>() {
         for local in 0..block_cells(D) {
             let offset = unflatten::<D>(local, SIDE);
             let cell: [i32; D] = std::array::from_fn(|k| first[k] + offset[k] as i32);
-            let count = pool.sorter.ranges.of_cells(slot as usize, local, local).len();
+            let count = pool.ranges.of_cells(slot as usize, local, local).len();
             assert!(count <= bounds.most, "{D}D: {count} particles in {cell:?}");
             let inside = cell.iter().all(|&c| (1..23).contains(&c));
             if inside && deep.block(slot as usize)[local / SIDE] & (1 << (local % SIDE)) != 0 {

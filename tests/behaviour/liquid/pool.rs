@@ -1,8 +1,8 @@
 //! Particles on a grid, for tests of single stages.
 
 use glug::geometry::{Boundary, Solid, Walls};
-use glug::grid::{Blocks, CellSet, Field, Grid, SIDE, Slots, block_cells};
-use glug::liquid::{self, FaceMask, Particles, Sorter, SurfaceScratch};
+use glug::grid::{Blocks, CellSet, FaceMask, Field, Grid, SIDE, Slots, block_cells};
+use glug::liquid::{self, CellRanges, Particles, Sorter, SurfaceScratch};
 use glug::math::{Vector, hash_unit, mix, unflatten};
 
 pub struct Pool<const D: usize> {
@@ -11,6 +11,7 @@ pub struct Pool<const D: usize> {
     pub walls: Walls<D>,
     pub boundary: Boundary<D>,
     pub sorter: Sorter<D>,
+    pub ranges: CellRanges,
     pub velocity: [Field<f32>; D],
     /// Weights after a transfer.
     pub weight: [Field<f32>; D],
@@ -29,6 +30,7 @@ impl<const D: usize> Pool<D> {
             walls: Walls { solids, size, open: [[false; 2]; D] },
             boundary: Boundary::new(),
             sorter: Sorter::new(),
+            ranges: CellRanges::new(D),
             velocity: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
             weight: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
             mask: std::array::from_fn(|_| FaceMask::new(D)),
@@ -39,7 +41,7 @@ impl<const D: usize> Pool<D> {
 
     /// Sorts, and makes room for the active blocks.
     pub fn sort(&mut self) {
-        self.sorter.sort(&mut self.particles, &mut self.blocks, &self.walls, &[], 0.0);
+        self.sorter.sort(&mut self.particles, &mut self.ranges, &mut self.blocks, &self.walls, &[], 0.0);
         self.boundary.update(&self.blocks, &self.walls, 0.0);
         let slots = self.blocks.slot_count();
         self.velocity.iter_mut().chain(&mut self.weight).for_each(|field| field.resize(slots));
@@ -47,25 +49,17 @@ impl<const D: usize> Pool<D> {
     }
 
     pub fn transfer_to_grid(&mut self) {
-        let Pool { particles, blocks, sorter, velocity, weight, mask, .. } = self;
-        liquid::particles_to_grid(
-            particles,
-            &sorter.ranges,
-            blocks,
-            velocity,
-            weight,
-            mask,
-            &mut Slots::default(),
-        );
+        let Pool { particles, blocks, ranges, velocity, weight, mask, .. } = self;
+        liquid::particles_to_grid(particles, ranges, blocks, velocity, weight, mask, &mut Slots::default());
     }
 
     /// Rebuilds the surface for cells of `per_axis^D` particles.
     pub fn rebuild_surface(&mut self, per_axis: usize) {
-        let Pool { particles, blocks, boundary, sorter, surface, scratch, .. } = self;
+        let Pool { particles, blocks, boundary, ranges, surface, scratch, .. } = self;
         let per_cell = per_axis.pow(D as u32);
         liquid::rebuild_surface(
             particles,
-            &sorter.ranges,
+            ranges,
             blocks,
             boundary,
             surface,

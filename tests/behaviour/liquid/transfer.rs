@@ -1,7 +1,7 @@
 //! Particles to grid and back, and the faces around them.
 
-use glug::grid::{Field, block_cells};
-use glug::liquid::{self, ExtrapolateScratch, FaceMask};
+use glug::grid::{ExtrapolateScratch, FaceMask, Field, block_cells, extrapolate};
+use glug::liquid;
 
 use super::pool::{Pool, random};
 
@@ -33,7 +33,7 @@ fn affine_transfers_keep_a_linear_field<const D: usize>() {
     // Spoil the particles: all must come back from the grid.
     pool.particles.velocity.iter_mut().for_each(|v| *v = [9.0; D]);
     let grid = pool.velocity.clone();
-    let ranges = &pool.sorter.ranges;
+    let ranges = &pool.ranges;
     liquid::grid_to_particles(
         &mut pool.particles,
         ranges,
@@ -41,7 +41,7 @@ fn affine_transfers_keep_a_linear_field<const D: usize>() {
         &grid,
         &grid,
         0.0,
-        liquid::even_nowhere,
+        liquid::no_affine_cells,
     );
     let mut interior = 0;
     for (i, x) in pool.particles.position.iter().enumerate() {
@@ -125,12 +125,12 @@ fn flip_keeps_what_the_grid_did_not_change<const D: usize>() {
     pool.velocity[1].as_mut_slice().iter_mut().for_each(|u| *u -= 0.5);
     liquid::grid_to_particles(
         &mut pool.particles,
-        &pool.sorter.ranges,
+        &pool.ranges,
         &pool.blocks,
         &pool.velocity,
         &before,
         1.0,
-        liquid::even_nowhere,
+        liquid::no_affine_cells,
     );
     for (new, own) in pool.particles.velocity.iter().zip(&own) {
         for axis in 0..D {
@@ -165,7 +165,7 @@ fn extrapolation_spreads_a_constant_exactly<const D: usize>() {
         let (slot, local) = pool.blocks.locate(known);
         field.block_mut(slot as usize)[local] = value;
         mask.bits.block_mut(slot as usize)[local / 8] |= 1 << (local % 8);
-        liquid::extrapolate(&pool.blocks, &mut field, &mut mask, &mut ExtrapolateScratch::new(D), LAYERS);
+        extrapolate(&pool.blocks, &mut field, &mut mask, &mut ExtrapolateScratch::new(D), LAYERS);
         let mut reached = 0;
         for &slot in pool.blocks.slots().as_slice() {
             let first = pool.blocks.first_cell(slot as usize);

@@ -119,7 +119,7 @@ pub struct Moving<const D: usize> {
 pub fn moving_faces<const D: usize>(tank: &Tank<D>) -> Vec<Moving<D>> {
     let is_own = |cell: usize| match tank.label(cell) {
         Label::Liquid => true,
-        Label::Air => tank.node[tank.region[cell] as usize] == OWN,
+        Label::Air => tank.node[tank.component[cell] as usize] == OWN,
         Label::Solid => false,
     };
     let share = |liquid: usize, air: usize| {
@@ -226,8 +226,8 @@ fn both_phases_agree_with_a_dense_solve_3d() {
     }
 }
 
-/// Velocities of the faces that touch liquid, from a dense solve of the system as it was assembled: densities as small as
-/// these ask for more digits than any tolerance of the solver.
+/// Velocities of the faces that touch liquid, from a dense solve of the system as it was assembled: densities as small
+/// as these ask for more digits than any tolerance of the solver.
 fn velocities_at_liquid<const D: usize>(tank: &mut Tank<D>) -> Vec<f64> {
     let moving = moving_faces(tank);
     let wet = wet_faces(tank);
@@ -245,7 +245,7 @@ fn velocities_at_liquid<const D: usize>(tank: &mut Tank<D>) -> Vec<f64> {
     let row: HashMap<usize, usize> =
         assembled.cells.iter().enumerate().map(|(row, &cell)| (cell as usize, row)).collect();
     let row_of = |cell: usize| {
-        let node = tank.node[tank.region[cell] as usize] as usize;
+        let node = tank.node[tank.component[cell] as usize] as usize;
         row.get(&cell).copied().unwrap_or(assembled.cells.len() + node)
     };
     let push = |face: &Face<D>| q[row_of(face.index)] - q[row_of(tank.below(face))];
@@ -270,16 +270,17 @@ fn light_air_becomes_the_constraint<const D: usize>(cells: usize) {
         away_from_centres(ball([0.27, 0.4], 0.14).max(ball([0.73, 0.33], 0.15)).max(x[1] - 0.81))
     });
     weigh_air(&mut tank, 1.0);
-    let regions: Vec<usize> = (0..tank.node.len()).filter(|&region| tank.node[region] == OWN).collect();
-    assert_eq!(regions.len(), 3, "{D}D: two bubbles and a layer");
+    let components: Vec<usize> =
+        (0..tank.node.len()).filter(|&component| tank.node[component] == OWN).collect();
+    assert_eq!(components.len(), 3, "{D}D: two bubbles and a layer");
     let mut velocities = |density: f64| {
         tank.set_velocity(noise);
         tank.impulse[1] = -GRAVITY_STEP;
         tank.air_mass = density;
         tank.weight.clear();
-        for (node, &region) in regions.iter().enumerate() {
-            tank.node[region] = if density > 0.0 { OWN } else { node as u32 };
-            let size = tank.region.as_slice().iter().filter(|&&r| r as usize == region).count();
+        for (node, &component) in components.iter().enumerate() {
+            tank.node[component] = if density > 0.0 { OWN } else { node as u32 };
+            let size = tank.component.as_slice().iter().filter(|&&r| r as usize == component).count();
             tank.weight.extend((density == 0.0).then_some(size as f64));
         }
         velocities_at_liquid(&mut tank)

@@ -71,7 +71,7 @@ fn nothing_comes_of_nothing<const D: usize>() {
     tank.fill(|x| x[1] - 0.8 - 0.1 * (9.0 * x[0]).sin());
     let solved = tank.project();
     assert_eq!((solved.info.iterations, tank.fastest()), (0, 0.0), "{D}D");
-    assert!(tank.projection.q.as_slice().iter().all(|&q| q == 0.0), "{D}D: no motion, no pressure");
+    assert!(tank.pressure.q.as_slice().iter().all(|&q| q == 0.0), "{D}D: no motion, no pressure");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_full_container_converges<const D: usize>() {
     assert_eq!(solved.info.closed_components, 1, "{D}D: one liquid, no air");
     assert!(solved.info.iterations < 60, "{D}D: {} iterations", solved.info.iterations);
     let liquid = tank.liquid();
-    let mean = liquid.iter().map(|&(_, index)| tank.projection.q[index]).sum::<f64>() / liquid.len() as f64;
+    let mean = liquid.iter().map(|&(_, index)| tank.pressure.q[index]).sum::<f64>() / liquid.len() as f64;
     assert!(mean.abs() < 1e-12, "{D}D: mean pressure {mean:.1e}");
     assert!(tank.worst_outflow() < 2e-6, "{D}D: {:.1e}", tank.worst_outflow());
     // Gravity on a full container is pressure and nothing else.
@@ -223,7 +223,7 @@ fn extreme_domains_give_finite_velocities<const D: usize>() {
         assert!(solved.info.converged, "{D}D, {name}: {:?}", solved.info);
         let finite = tank.velocity.iter().flat_map(|field| field.as_slice()).all(|u| u.is_finite());
         assert!(finite, "{D}D, {name}: velocities");
-        assert!(tank.projection.q.as_slice().iter().all(|q| q.is_finite()), "{D}D, {name}: pressures");
+        assert!(tank.pressure.q.as_slice().iter().all(|q| q.is_finite()), "{D}D, {name}: pressures");
         assert!(tank.worst_outflow() < 1e-5, "{D}D, {name}: {:.1e}", tank.worst_outflow());
     }
 }

@@ -43,7 +43,7 @@ fn liquid_at_rest_stays_at_rest<const D: usize>(oblique: bool) {
         // q = p dt / (rho dx), so that a cell more of depth is one gravity step more.
         for (cell, index) in tank.liquid() {
             let expected = GRAVITY_STEP * (height - tank.centre(cell)[1]) / dx;
-            let error = (tank.projection.q[index] - expected).abs();
+            let error = (tank.pressure.q[index] - expected).abs();
             assert!(
                 error < 2e-6 * GRAVITY_STEP / dx,
                 "{D}D oblique {oblique}, theta {theta}: pressure off by {error:.1e} at {cell:?}"

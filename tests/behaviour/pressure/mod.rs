@@ -1,5 +1,6 @@
 //! The projection and its labels.
 
+mod bodies;
 pub mod dense;
 mod flow;
 mod hydrostatics;

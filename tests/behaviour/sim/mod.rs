@@ -1,6 +1,5 @@
 //! Whole simulations.
 
-mod determinism;
 mod growth;
 mod physics;
 mod scenes;

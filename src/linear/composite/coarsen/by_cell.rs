@@ -1,9 +1,9 @@
 //! Coarse blocks with one node in a cell at most and of one material: sums of links by cell and direction.
 
-use multiversion::multiversion;
+use macro_rules_attribute::apply;
 
 use crate::grid::{block_cells, masks};
-use crate::math::{flatten, power, unflatten};
+use crate::math::{Side, flatten, power, simd, unflatten};
 
 use super::super::finest::pattern_of;
 use super::super::network::Network;
@@ -14,7 +14,7 @@ use super::{ChildPatterns, cell_in, length_factor, listed, parents_of};
 
 /// `links = sums · length_factor` for rows of cells, with a bit per cell for whether its own and the other end were aggregated of
 /// several nodes. Cells that are no `nodes` have no links.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 fn scale_by_length(
     sums: &[[f64; 8]],
     links: &mut [[f32; 8]],
@@ -100,11 +100,11 @@ impl CoarseScratch {
         let mut linked = [masks::NONE; DIRECTIONS];
         let tables = sums.chunks_exact(count).zip(links.chunks_exact_mut(count));
         for (direction, (linked, (sums, links))) in linked.iter_mut().zip(tables).enumerate().take(2 * D) {
-            let (axis, high) = (direction / 2, direction % 2 == 1);
+            let (axis, side) = (direction / 2, Side::at(direction));
             *linked = masks::bits_of(sums, |sum| sum > 0.0);
             // Which nodes are linked to one that was made of several, here and beyond.
-            let mut near = masks::beside::<D>(&merged, axis, high, &masks::NONE);
-            let is_inside = masks::beside::<D>(&masks::all(D), axis, high, &masks::NONE);
+            let mut near = masks::beside::<D>(&merged, axis, side, &masks::NONE);
+            let is_inside = masks::beside::<D>(&masks::all(D), axis, side, &masks::NONE);
             let halo_rows = masks::without(linked, &is_inside);
             for cell in masks::each(&halo_rows) {
                 let at = unflatten::<D>(cell, 8);
@@ -152,7 +152,7 @@ pub(super) fn coarse_by_cell<const D: usize>(
     whole: f32,
 ) -> Pattern {
     let (links, count) = (&scratch.links, block_cells(D));
-    let link = |cell: usize, axis: usize, high: bool| links[(2 * axis + usize::from(high)) * count + cell];
+    let link = |cell: usize, axis: usize, side: Side| links[(2 * axis + side.index()) * count + cell];
     let mut coarse = pattern_of::<D>(&cells.nodes, whole, link, |cell| scratch.terms[cell]);
     let counts = [coarse.count(0), coarse.count(1)];
     let place = |cell: usize| coarse.find(cell, 0).expect("the cell has a node");

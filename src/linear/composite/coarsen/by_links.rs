@@ -155,6 +155,31 @@ fn sum_links<'a, const D: usize>(
     sums_of_links
 }
 
+/// Adds up what leads from a node to the same other one in several directions.
+///
+/// Both ends of a link must keep it whole: what becomes of it on the next level, in series with part of a cell, is not the
+/// sum of what becomes of its pieces, and each end would have others. A network that is not symmetric has no Cholesky
+/// factors, and is no preconditioner.
+fn keep_one_link_a_pair(sums: &mut [Sums], extra_links: &mut Vec<(u16, Target, f64)>) {
+    for sums in &mut *sums {
+        for later in 1..DIRECTIONS {
+            let (target, value) = sums[later];
+            if let Some(first) = (0..later).find(|&first| target != Target::None && sums[first].0 == target) {
+                sums[first].1 += value;
+                sums[later] = (Target::None, 0.0);
+            }
+        }
+    }
+    extra_links.retain(|&(node, target, value)| {
+        let first = sums[node as usize].iter_mut().find(|sum| sum.0 == target);
+        let is_alone = first.is_none();
+        if let Some(sum) = first {
+            sum.1 += value;
+        }
+        is_alone
+    });
+}
+
 /// A coarse block with several nodes in a cell, with links that lead further, or of two materials.
 pub(super) fn coarse_listed<const D: usize>(fine: &Network<D>, below: &ChildPatterns, whole: f32) -> Pattern {
     let parts = power(2, D);
@@ -181,7 +206,8 @@ pub(super) fn coarse_listed<const D: usize>(fine: &Network<D>, below: &ChildPatt
         }
     }
 
-    let LinkSums { parent_of, sums, mut extra_links, .. } = sum_links(fine, below, parent_of, total);
+    let LinkSums { parent_of, mut sums, mut extra_links, .. } = sum_links(fine, below, parent_of, total);
+    keep_one_link_a_pair(&mut sums, &mut extra_links);
     extra_links.sort_by_key(|&(node, target, _)| (node, target));
     let split = |node: usize| if node < counts[0] { (0, node) } else { (1, node - counts[0]) };
     let mut builder = PatternBuilder::new::<D>(&nodes);

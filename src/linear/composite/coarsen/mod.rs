@@ -109,7 +109,8 @@ fn listed<const D: usize>(part: usize, side: usize) -> usize {
 /// The factor of a link whose ends were aggregated of several nodes, or not: the distance between them has grown.
 #[inline]
 fn length_factor(own: bool, other: bool) -> f64 {
-    [1.0, 2.0 / 3.0, 0.5][own as usize + other as usize]
+    // Of single precision, so that products with links are exact, and sums do not depend on the end that they begin at.
+    [1.0, f64::from(2.0f32 / 3.0), 0.5][own as usize + other as usize]
 }
 
 /// A coarse cell of one of the parts of a coarse block.

@@ -11,14 +11,18 @@
 //! Arrays by colour hold the nodes of block after block; behind them lie a row of zeros and the *halo*, copies of what blocks
 //! read of each other out of line.
 
+mod coupled;
 mod positions;
 mod sweeps;
 mod transfers;
 
 use std::ops::Range;
 
+pub(super) use coupled::NetworkRows;
+
 use rayon::prelude::*;
 
+use super::super::coupling::CoupledBlock;
 use super::super::layout::Row;
 use super::super::stencil::grow;
 use super::super::topology::Topology;
@@ -68,6 +72,8 @@ pub(super) struct Network<const D: usize> {
     pub diagonal: Colours<f32>,
     /// Rows of the shared nodes.
     pub shared: SharedRows,
+    /// Nodes that touch bodies of any weights: sweeps leave them alone, and they are relaxed together.
+    pub coupled: CoupledBlock,
     /// Blocks beside bodies.
     pub touched: Vec<bool>,
     /// Blocks whose sweeps are damped because of bodies.
@@ -394,6 +400,7 @@ impl<const D: usize> Network<D> {
             + self.halo.iter().map(|list| list.capacity() * 4).sum::<usize>()
             + values.into_iter().flatten().map(|list| list.capacity() * 4).sum::<usize>()
             + self.shared.bytes()
+            + self.coupled.bytes()
             + self.children.capacity() * 32
             + self.cover.capacity() * 4
     }

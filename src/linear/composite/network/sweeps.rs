@@ -212,11 +212,12 @@ impl<const D: usize> Network<D> {
         self.blocks[block].form != Form::Listed && !self.blocks[block].has_shared[colour]
     }
 
-    /// The first sweep of pre-smoothing, from zero: shared nodes, red, black. Bodies are at rest.
+    /// The first sweep of pre-smoothing, from zero: shared nodes, red, black, what touches bodies of any weights. Tiles are at rest.
     ///
     /// Shared nodes come first, so that on the way up they come last: cells glued to one by strong links then follow its
     /// new value after a coarse correction, and do not drag it back to theirs.
     pub fn sweep_from_zero(&mut self) {
+        self.start_coupled();
         self.shared.start_from_zero();
         let is_plain = self.shared.is_empty() && self.reds_are_apart;
         if is_plain {
@@ -231,18 +232,21 @@ impl<const D: usize> Network<D> {
             self.relax(0, Pass::default());
         }
         self.relax(1, Pass { from_zero: true, ..Pass::default() });
+        self.relax_coupled(None);
     }
 
-    /// A further sweep of pre-smoothing: shared nodes, red, black.
+    /// A further sweep of pre-smoothing: shared nodes, red, black, what touches bodies of any weights.
     pub fn sweep(&mut self, bodies: Option<&Surfaces>) {
         self.shared.relax([&self.x[0], &self.x[1]]);
         let pass = Pass { bodies, ..Pass::default() };
         self.relax(0, pass);
         self.relax(1, pass);
+        self.relax_coupled(bodies);
     }
 
-    /// A sweep of post-smoothing, the reverse of [`Self::sweep`]: black, red, shared nodes.
+    /// A sweep of post-smoothing, the reverse of [`Self::sweep`].
     pub fn sweep_back(&mut self, bodies: Option<&Surfaces>) {
+        self.relax_coupled(bodies);
         self.relax(1, Pass::back(bodies));
         self.relax(0, Pass::back(bodies));
         self.shared.relax([&self.x[0], &self.x[1]]);
@@ -250,6 +254,7 @@ impl<const D: usize> Network<D> {
 
     /// The last sweep of post-smoothing on the finest level; returns `x·b`.
     pub fn sweep_back_and_dot(&mut self, bodies: &Surfaces, partial: &mut Vec<f64>) -> f64 {
+        self.relax_coupled(Some(bodies));
         self.relax(1, Pass::back(Some(bodies)));
         self.relax_and_dot(Pass::back(Some(bodies)), partial);
         self.shared.relax([&self.x[0], &self.x[1]]);
@@ -267,7 +272,15 @@ impl<const D: usize> Network<D> {
         })
         .collect_into_vec(partial);
         shared.start_from_zero();
-        partial.iter().sum::<f64>() + shared.dot_xb()
+        if self.coupled.is_empty() {
+            return partial.iter().sum::<f64>() + self.shared.dot_xb();
+        }
+        self.start_coupled();
+        let mut coupled = std::mem::take(&mut self.coupled);
+        coupled.relax(|_| 0.0, |_| 0.0);
+        coupled.values().for_each(|(node, value)| self.set_value(node, value));
+        self.coupled = coupled;
+        self.dot_xb(partial)
     }
 
     /// `x·b`.

@@ -18,7 +18,10 @@ impl<const D: usize> Network<D> {
     /// Residuals after pre-smoothing in which bodies were `at_rest` or not: of red nodes, and of black ones where any is left,
     /// as these were relaxed last. The body term is left out.
     fn find_residual(&mut self, at_rest: bool) {
-        // Pre-smoothing filled the halo of black nodes last.
+        // Pre-smoothing filled the halo of black nodes last; what touches bodies of any weights was relaxed after that.
+        if !self.coupled.is_empty() {
+            self.fill_halo_for(1);
+        }
         self.fill_halo_for(0);
         let mut residual = std::mem::take(&mut self.residual);
         let (this, parts) = (&*self, both(&mut residual));
@@ -79,6 +82,9 @@ impl<const D: usize> Network<D> {
     /// are fewer nodes to scatter to.
     pub fn restrict(&mut self, bodies: &Surfaces, at_rest: bool, coarse: &mut Network<D>) {
         self.find_residual(at_rest);
+        let mut coupled = std::mem::take(&mut coarse.coupled);
+        let of_shared = self.restrict_coupled(&mut coupled);
+        coarse.coupled = coupled;
         let this = &*self;
         let most = 2 * coarse.room;
         let Network { patterns, blocks, children, b, grain, touched, .. } = coarse;
@@ -116,6 +122,7 @@ impl<const D: usize> Network<D> {
             }
         });
         this.shared.restrict([&this.x[0], &this.x[1]], &mut coarse.shared);
+        of_shared.iter().for_each(|&(shared, term)| coarse.shared.b[shared] -= term);
     }
 
     /// Prolongation: adds the values of the coarser level.
@@ -154,5 +161,6 @@ impl<const D: usize> Network<D> {
         );
         self.x = x;
         self.shared.prolong(&coarse.shared);
+        self.prolong_coupled(coarse);
     }
 }

@@ -1,6 +1,8 @@
 //! SIMD kernels over the rows of blocks: Gauss–Seidel half-sweeps, residuals, products, restriction.
 
-use multiversion::multiversion;
+use macro_rules_attribute::apply;
+
+use crate::math::simd;
 
 use super::super::super::kernels::{links_of, product_from, pull_from, with_links};
 use super::super::super::layout::{Row, half_rows, join_row, plane_rows, row_of_cover, split_row};
@@ -52,7 +54,7 @@ fn links(half: &Half) -> Option<&[Row<f32>]> {
 }
 
 /// Gauss–Seidel half-sweep over the nodes of a colour; a node's row is `diagonal x − Σ g x_neighbour = rhs`.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(in super::super) fn relax<const D: usize>(
     x: &mut [f32],
     rhs: &[f32],
@@ -78,7 +80,7 @@ pub(in super::super) fn relax<const D: usize>(
 }
 
 /// Gauss–Seidel half-sweep where `inverse` is one over the diagonal: what a node was before does not matter.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(in super::super) fn relax_alone<const D: usize>(
     x: &mut [f32],
     rhs: &[f32],
@@ -105,7 +107,7 @@ pub(in super::super) fn relax_alone<const D: usize>(
 }
 
 /// Residual `rhs + Σ g x_neighbour − diagonal x`, and 0 where there is no node.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(in super::super) fn residual<const D: usize>(
     out: &mut [f32],
     x: &[f32],
@@ -133,7 +135,7 @@ pub(in super::super) fn residual<const D: usize>(
 }
 
 /// Residual where `inverse` is one over the diagonal.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(in super::super) fn residual_alone<const D: usize>(
     out: &mut [f32],
     x: &[f32],
@@ -162,7 +164,7 @@ pub(in super::super) fn residual_alone<const D: usize>(
 }
 
 /// Restriction: adds the values of one colour of a block to the cells of its cover, which are in natural order.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(in super::super) fn fold<const D: usize>(cover: &mut [Row<f32>], octant: &[usize; D], values: &[f32]) {
     let (count, plane) = (const { half_rows(D) }, const { plane_rows(D) });
     let values = rows(values);
@@ -176,7 +178,7 @@ pub(in super::super) fn fold<const D: usize>(cover: &mut [Row<f32>], octant: &[u
 }
 
 /// Adds values in natural order to one colour of a block.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(in super::super) fn add_natural<const D: usize>(out: &mut [f32], natural: &[Row<f32>], colour: usize) {
     let count = const { half_rows(D) };
     let out = rows_mut(out);
@@ -190,7 +192,7 @@ pub(in super::super) fn add_natural<const D: usize>(out: &mut [f32], natural: &[
 }
 
 /// Takes one colour of a block in natural order.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(in super::super) fn split<const D: usize>(out: &mut [f64], natural: &[f64], colour: usize) {
     let natural = rows(natural);
     assert!(natural.len() == 2 * half_rows(D));
@@ -209,7 +211,7 @@ pub(in super::super) fn join<const D: usize>(natural: &mut [f64], red: &[f64], b
 }
 
 /// `A p` of the nodes of a colour; 0 where there is no node.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(in super::super) fn product<T: Copy + Into<f64>, const D: usize>(
     out: &mut [f64],
     p: &[T],
@@ -230,7 +232,7 @@ pub(in super::super) fn product<T: Copy + Into<f64>, const D: usize>(
 }
 
 /// `A p` of the nodes of a colour with whole links, and with a diagonal that does not come from a pattern.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw+avx2+fma", "x86_64+avx2+fma"))]
+#[apply(simd)]
 pub(in super::super) fn product_alone<T: Copy + Into<f64>, const D: usize>(
     out: &mut [f64],
     p: &[T],

@@ -6,7 +6,9 @@ use crate::grid::{Field, for_each_block};
 
 use super::super::super::blas;
 use super::super::super::closed::Remove;
+use super::super::super::coupling::{Indicators, free_means};
 use super::super::super::krylov::ResidualNorm;
+use super::super::super::layout::{Node, Place};
 use super::super::super::space::PressureSpace;
 use super::super::super::system::System;
 use super::super::components::MIXED;
@@ -127,8 +129,21 @@ impl<const D: usize> PressureSpace<D> for Composite<D> {
             sum[0] += if what == Remove::Mean { weight * value } else { *value };
             sum[1] += weight;
         }
-        let mut means: Vec<f64> =
-            sums.iter().map(|&[sum, weight]| if weight > 0.0 { sum / weight } else { 0.0 }).collect();
+        let coupled = &net.coupled;
+        let label = |node: Node| match node.place() {
+            Place::Cell { colour, index } => labels.nodes[colour][index],
+            Place::Explicit(shared) => labels.shared[shared],
+        };
+        let indicators = Indicators::new(coupled.row_count(), components, |each| {
+            coupled.each_weight(|row, index, weight| {
+                if let Some(component) = (label(coupled.nodes()[index]) as usize).checked_sub(1) {
+                    each(row, component, weight);
+                }
+            });
+        });
+        let (mut means, weights): (Vec<f64>, Vec<f64>) =
+            sums.iter().map(|&[sum, weight]| (sum, weight)).unzip();
+        free_means(&indicators, &mut means[1..], &weights[1..]);
         means[0] = 0.0;
         visit(&net.blocks, both(cells), &|| (), &|(), block, (red, black)| {
             let (label, pattern) = (labels.blocks[block], net.pattern(block));

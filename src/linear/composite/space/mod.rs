@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::super::blas;
 use super::super::bodies::Bodies;
 use super::super::krylov::{KrylovSpace, Precondition, ResidualNorm};
+use super::super::layout::Place;
 use super::super::params::{PreconditionerKind, SolveInfo, SolverParams};
 use super::super::reference::LevelNetwork;
 use super::super::scalar::Scalar;
@@ -165,6 +166,7 @@ impl<const D: usize> KrylovSpace for Composite<D> {
         let Shared { x, q, .. } = &mut self.shared;
         self.levels.finest().fill_halos(&mut self.x);
         multiply(&self.levels, (&self.x, x), (&mut self.q, q), &mut self.partial);
+        add_coupled(self.levels.finest(), (&self.x, x), (&mut self.q, q));
         self.update_residual(1.0)
     }
 
@@ -195,8 +197,9 @@ impl<const D: usize> KrylovSpace for Composite<D> {
         let Shared { p, q, .. } = &mut self.shared;
         self.levels.finest().fill_halos(&mut self.p);
         multiply(&self.levels, (&self.p, p), (&mut self.q, q), &mut self.partial);
-        let shared: f64 = p.iter().zip(q).map(|(&p, q)| f64::from(p) * *q).sum();
-        self.partial.iter().sum::<f64>() + shared
+        let shared: f64 = p.iter().zip(&*q).map(|(&p, q)| f64::from(p) * *q).sum();
+        let coupled = add_coupled(self.levels.finest(), (&self.p, p), (&mut self.q, q));
+        self.partial.iter().sum::<f64>() + shared + coupled
     }
 
     fn step(&mut self, alpha: f64) -> ResidualNorm {
@@ -249,6 +252,23 @@ impl<const D: usize> Composite<D> {
         self.round_shared();
         self.measure()
     }
+}
+
+/// `q += Wᵀ W p`; returns `p·Wᵀ W p`.
+fn add_coupled<T: Scalar, const D: usize>(
+    net: &Network<D>,
+    (p, shared_p): (&Colours<T>, &[T]),
+    (q, shared_q): (&mut Colours<f64>, &mut [f64]),
+) -> f64 {
+    let forces = net.coupled.gather(|node| match node.place() {
+        Place::Cell { colour, index } => p[colour][index].into(),
+        Place::Explicit(shared) => shared_p[shared].into(),
+    });
+    net.coupled.scatter(&forces, |node, value| match node.place() {
+        Place::Cell { colour, index } => q[colour][index] += value,
+        Place::Explicit(shared) => shared_q[shared] += value,
+    });
+    forces.iter().map(|force| force * force).sum()
 }
 
 /// `q = A p` for nodes and shared nodes, with the `Jᵀ v` last prepared; `p·q` block by block.

@@ -45,7 +45,7 @@ struct Patch {
 impl Patch {
     /// The patch of a body's faces beside the cells of a block of the finest level.
     fn new<const D: usize>(faces: &BodyPatch, block: u32, shape: u32, body: usize, axis: usize) -> Self {
-        let sign = if faces.ahead { 1 } else { -1 };
+        let sign = faces.side.sign() as i8;
         let offset = std::array::from_fn(|k| if k < D { f32::from(faces.twice[k] - 1) } else { 0.0 });
         Patch { block, shape, run: 0, body: body as u32, axis: axis as u8, sign, offset }
     }

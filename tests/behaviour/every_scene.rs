@@ -1,0 +1,71 @@
+//! One frame of every built-in scene in every model: finite, converged by multigrid, inside the domain.
+
+use glug::scene::{AnyScene, Overrides, Scene, library, load};
+use glug::sim::{Model, Simulation};
+use serde_json::Value;
+
+use crate::sim::advance;
+
+/// The path of the first number that is none: JSON has no other way to write it than `null`.
+fn missing_number(value: &Value, path: &str) -> Option<String> {
+    match value {
+        Value::Null => Some(path.to_owned()),
+        Value::Array(entries) => entries
+            .iter()
+            .enumerate()
+            .find_map(|(index, entry)| missing_number(entry, &format!("{path}[{index}]"))),
+        Value::Object(fields) => {
+            fields.iter().find_map(|(name, field)| missing_number(field, &format!("{path}.{name}")))
+        }
+        _ => None,
+    }
+}
+
+fn one_frame<const D: usize>(scene: &Scene<D>) -> Result<(), String> {
+    let mut simulation = Simulation::new(&scene.setup).map_err(|error| error.to_string())?;
+    let report = advance(&mut simulation, 1.0 / scene.fps);
+    let statistics = serde_json::to_value(&report).map_err(|error| error.to_string())?;
+    if let Some(path) = missing_number(&statistics, "report") {
+        return Err(format!("{path} is not a number"));
+    }
+    if let Some(solve) = report.solve.iter().find(|solve| !solve.converged || solve.method != "multigrid") {
+        return Err(format!("{solve:?}"));
+    }
+    if !report.warnings.is_empty() {
+        return Err(format!("{:?}", report.warnings));
+    }
+    if report.solve.is_empty() || report.liquid.volume.is_nan() || report.particles == 0 {
+        return Err(format!("nothing happened: {report:?}"));
+    }
+    let cells = scene.setup.grid.cells;
+    let inside = |x: &[f32; D]| (0..D).all(|axis| x[axis] >= 0.0 && x[axis] <= cells[axis] as f32);
+    if let Some(x) = simulation.particle_positions().iter().find(|x| !inside(x)) {
+        return Err(format!("a particle at {x:?} of {cells:?} cells"));
+    }
+    match simulation.particle_velocities().iter().find(|u| !u.iter().all(|u| u.is_finite())) {
+        Some(u) => Err(format!("a particle moves by {u:?}")),
+        None => Ok(()),
+    }
+}
+
+#[test]
+fn every_scene_takes_a_step_in_every_model() {
+    let mut failures = Vec::new();
+    for built_in in library() {
+        for model in Model::ALL {
+            let cells = if built_in.name.ends_with("_2d") { 64 } else { 24 };
+            let overrides = Overrides {
+                cells: Some(cells),
+                model: Some(model.name().to_owned()),
+                ..Overrides::default()
+            };
+            let done = match load(built_in.name, &overrides).expect("built-in scenes load") {
+                AnyScene::TwoD(scene) => one_frame(&scene),
+                AnyScene::ThreeD(scene) => one_frame(&scene),
+            };
+            failures
+                .extend(done.err().map(|reason| format!("{}, {}: {reason}", built_in.name, model.name())));
+        }
+    }
+    assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
+}

@@ -1,0 +1,11 @@
+//! Tiles of liquid that move as a whole.
+
+mod coupled;
+mod dense;
+mod filled;
+mod heavy;
+mod interior;
+mod kept;
+mod physics;
+mod reduced;
+mod waves;
