@@ -10,6 +10,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use x11rb::protocol::xproto::{ClientMessageEvent, ConnectionExt, EventMask};
+
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -67,6 +69,21 @@ impl Stage {
 
     fn key(&self, key: &str) {
         self.xdotool(&["key", key]);
+    }
+
+    /// Asks the window to close, as a window manager does when its cross is clicked.
+    fn click_cross(&self, id: &str) {
+        let (server, _) = x11rb::connect(Some(&self.display)).expect("the screen is there");
+        let atom = |name: &str| {
+            let cookie = server.intern_atom(false, name.as_bytes()).expect("the screen listens");
+            cookie.reply().expect("it has names").atom
+        };
+        let window = id.parse().expect("xdotool gives numbers");
+        let message =
+            ClientMessageEvent::new(32, window, atom("WM_PROTOCOLS"), [atom("WM_DELETE_WINDOW"), 0, 0, 0, 0]);
+        let sent =
+            server.send_event(false, window, EventMask::NO_EVENT, message).expect("the screen listens");
+        sent.check().expect("the window is there");
     }
 
     /// The window's own screenshot, by its key.
@@ -366,8 +383,7 @@ fn the_window_ends_well_at_any_moment() {
             window.interrupt();
             window.ends_with(130);
         } else {
-            // What a window manager does when its cross is clicked.
-            stage.xdotool(&["windowquit", &window.id]);
+            stage.click_cross(&window.id);
             window.ends_with(0);
         }
     }

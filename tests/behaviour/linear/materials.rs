@@ -23,7 +23,8 @@ fn patchwork<const D: usize>(seed: u64, ratio: f32) -> Domain<D> {
     let mut domain = exact::random_domain::<D>(seed, side, 0.7, (mix(seed) % 3) as usize);
     let coarse = seed.is_multiple_of(2);
     let second = |cell: [i32; D]| {
-        let key = cell.iter().fold(77u64, |k, &c| k * 131 + if coarse { c / 4 } else { c } as u64);
+        let part = |c: i32| i64::from(if coarse { c / 4 } else { c }).cast_unsigned();
+        let key = cell.iter().fold(77u64, |k, &c| k.wrapping_mul(131).wrapping_add(part(c)));
         hash_unit(mix(seed ^ key)) < 0.4
     };
     for cell in domain.cells() {
