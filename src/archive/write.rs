@@ -52,8 +52,8 @@ impl<'a> Writer<'a> {
         self.put(&head)?;
         let per_chunk = values_per_chunk(width);
         for group in values.chunks(per_chunk * AT_ONCE) {
-            let desk = || (zstd::bulk::Compressor::new(LEVEL), Vec::new());
-            let chunks = group.par_chunks(per_chunk).map_init(desk, |(compressor, apart), values| {
+            let buffers = || (zstd::bulk::Compressor::new(LEVEL), Vec::new());
+            let chunks = group.par_chunks(per_chunk).map_init(buffers, |(compressor, apart), values| {
                 planes::split(bytemuck::cast_slice(values), width, apart);
                 match compressor {
                     Ok(compressor) => compressor.compress(apart),

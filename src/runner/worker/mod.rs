@@ -4,8 +4,8 @@
 //! reported; the last good snapshot stays. Snapshots are finished on a third thread.
 
 mod control;
+mod finisher;
 mod run;
-mod studio;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,8 +17,8 @@ use rayon::ThreadPoolBuilder;
 use super::command::{Command, Phase};
 use super::pace::Pace;
 use crate::snapshot::Snapshot;
+use finisher::{Finisher, PendingSketch};
 use run::Loop;
-use studio::{Desk, Studio};
 
 /// What the viewer holds of a worker.
 pub struct Worker {
@@ -30,7 +30,7 @@ struct Shared {
     newest: ArcSwapOption<Snapshot>,
     /// Whether someone has taken the newest snapshot.
     seen: AtomicBool,
-    desk: Desk,
+    sketch: PendingSketch,
     /// The first moment of the current run, as long as a reset leads back to it.
     first: ArcSwapOption<Snapshot>,
     /// The number of the last run.
@@ -49,7 +49,7 @@ impl Worker {
         let shared = Arc::new(Shared {
             newest: ArcSwapOption::empty(),
             seen: AtomicBool::new(true),
-            desk: Desk::default(),
+            sketch: PendingSketch::default(),
             first: ArcSwapOption::empty(),
             runs: AtomicU64::new(0),
             phase: ArcSwap::default(),
@@ -57,7 +57,7 @@ impl Worker {
             quit: AtomicBool::new(false),
         });
         let (own, place) = (Arc::clone(&shared), pace.join());
-        let studio = Studio::open(&shared, threads)?;
+        let finisher = Finisher::open(&shared, threads)?;
         std::thread::Builder::new().name("glug-sim".into()).spawn(move || {
             let pool = ThreadPoolBuilder::new()
                 .num_threads(threads.max(1))
@@ -65,7 +65,7 @@ impl Worker {
                 .start_handler(|_| stand_back())
                 .build();
             match pool {
-                Ok(pool) => pool.install(|| Loop::new(inbox, own, place, studio).run()),
+                Ok(pool) => pool.install(|| Loop::new(inbox, own, place, finisher).run()),
                 Err(error) => own.phase.store(Arc::new(Phase::Failed(format!("no threads: {error}")))),
             }
         })?;
@@ -95,7 +95,7 @@ impl Worker {
     pub fn newest(&self) -> Option<Arc<Snapshot>> {
         let newest = self.shared.newest.load_full();
         if newest.is_some() && !self.shared.seen.swap(true, Ordering::Relaxed) {
-            self.shared.desk.ring();
+            self.shared.sketch.wake();
         }
         newest
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::control::{Control, Start};
-use super::studio::Studio;
+use super::finisher::Finisher;
 use super::{Shared, panic_text};
 use crate::runner::SolverError;
 use crate::runner::command::{Adoption, Branch, Command, Phase};
@@ -25,7 +25,7 @@ const HOPELESS: f64 = 0.5;
 /// What the thread does, turn after turn.
 pub struct Loop {
     control: Control,
-    studio: Studio,
+    finisher: Finisher,
     scene: Option<(AnyScene, Arc<Scenery>)>,
     run: Option<Run>,
     due: Instant,
@@ -39,11 +39,11 @@ pub struct Loop {
 
 impl Loop {
     /// Waits for a scene.
-    pub fn new(inbox: Receiver<Command>, shared: Arc<Shared>, place: Place, studio: Studio) -> Self {
+    pub fn new(inbox: Receiver<Command>, shared: Arc<Shared>, place: Place, finisher: Finisher) -> Self {
         let now = Instant::now();
         Loop {
             control: Control::new(inbox, shared, place),
-            studio,
+            finisher,
             scene: None,
             run: None,
             due: now,
@@ -64,7 +64,7 @@ impl Loop {
                 Ok(Err(error)) => self.fail(error.to_string()),
                 Err(panic) => self.fail(panic_text(&*panic)),
             }
-            if let Some(trouble) = self.studio.trouble() {
+            if let Some(trouble) = self.finisher.take_error() {
                 self.fail(trouble);
             }
         }
@@ -98,7 +98,7 @@ impl Loop {
         let is_last = self.kept_back && !self.control.may_go();
         if std::mem::take(&mut self.control.wanted_anew) || is_last {
             self.kept_back = false;
-            self.studio.leave(run.sketch(self.control.wanted, self.pace));
+            self.finisher.submit(run.sketch(self.control.wanted, self.pace));
         }
         if !self.control.may_go() {
             self.due = Instant::now();
@@ -225,7 +225,7 @@ impl Loop {
         self.kept_back = now - self.published < SHORTEST && control.may_go() && self.due > now;
         if !self.kept_back {
             self.published = now;
-            self.studio.leave(run.sketch(control.wanted, self.pace));
+            self.finisher.submit(run.sketch(control.wanted, self.pace));
         }
         control.report_phase();
         Ok(())

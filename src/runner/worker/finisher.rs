@@ -12,40 +12,40 @@ use super::{Shared, panic_text, stand_back};
 use crate::runner::run::Sketch;
 
 /// The simulation's end of it; the thread ends when it is dropped.
-pub struct Studio {
+pub struct Finisher {
     shared: Arc<Shared>,
 }
 
-/// What waits to be finished.
+/// The newest sketch that waits to be finished.
 #[derive(Default)]
-pub struct Desk {
-    tray: Mutex<Tray>,
-    bell: Condvar,
+pub struct PendingSketch {
+    pending: Mutex<Pending>,
+    changed: Condvar,
 }
 
 #[derive(Default)]
-struct Tray {
+struct Pending {
     newest: Option<Sketch>,
     closed: bool,
     /// Why drawing failed, until someone asks.
-    trouble: Option<String>,
+    error: Option<String>,
 }
 
-impl Desk {
-    /// A panic elsewhere cannot leave the tray half-filled.
-    fn tray(&self) -> MutexGuard<'_, Tray> {
-        self.tray.lock().unwrap_or_else(PoisonError::into_inner)
+impl PendingSketch {
+    /// A panic elsewhere cannot leave it half-filled.
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Someone has taken the last snapshot: the next one may be drawn.
-    pub fn ring(&self) {
-        // With the tray in hand, or the thread could miss it between looking and falling asleep.
-        let _tray = self.tray();
-        self.bell.notify_one();
+    pub fn wake(&self) {
+        // With the lock held, or the thread could miss it between looking and falling asleep.
+        let _pending = self.lock();
+        self.changed.notify_one();
     }
 }
 
-impl Studio {
+impl Finisher {
     /// Starts the thread, with a quarter of the simulation's threads to draw with.
     pub fn open(shared: &Arc<Shared>, simulation_threads: usize) -> std::io::Result<Self> {
         let threads = (simulation_threads / 4).clamp(1, 4);
@@ -58,51 +58,51 @@ impl Studio {
                 .build();
             match pool {
                 Ok(pool) => draw(&own, &pool),
-                Err(error) => own.desk.tray().trouble = Some(format!("no threads: {error}")),
+                Err(error) => own.sketch.lock().error = Some(format!("no threads: {error}")),
             }
         })?;
-        Ok(Studio { shared: Arc::clone(shared) })
+        Ok(Finisher { shared: Arc::clone(shared) })
     }
 
     /// Leaves a sketch to be finished and shown, instead of one that still waits.
-    pub fn leave(&self, sketch: Sketch) {
-        let before = self.shared.desk.tray().newest.replace(sketch);
-        self.shared.desk.bell.notify_one();
-        // Given up without the tray in hand: it is large.
+    pub fn submit(&self, sketch: Sketch) {
+        let before = self.shared.sketch.lock().newest.replace(sketch);
+        self.shared.sketch.changed.notify_one();
+        // Dropped without the lock held: it is large.
         drop(before);
     }
 
     /// What went wrong since it was asked last.
-    pub fn trouble(&self) -> Option<String> {
-        self.shared.desk.tray().trouble.take()
+    pub fn take_error(&self) -> Option<String> {
+        self.shared.sketch.lock().error.take()
     }
 }
 
-impl Drop for Studio {
+impl Drop for Finisher {
     fn drop(&mut self) {
-        self.shared.desk.tray().closed = true;
-        self.shared.desk.bell.notify_one();
+        self.shared.sketch.lock().closed = true;
+        self.shared.sketch.changed.notify_one();
     }
 }
 
 /// Finishes sketches until there will be no more.
 fn draw(shared: &Shared, pool: &ThreadPool) {
     loop {
-        let mut tray = shared.desk.tray();
+        let mut pending = shared.sketch.lock();
         let sketch = loop {
-            if tray.closed {
+            if pending.closed {
                 return;
             }
-            let next = if shared.is_seen() { tray.newest.take() } else { None };
+            let next = if shared.is_seen() { pending.newest.take() } else { None };
             match next {
                 Some(sketch) => break sketch,
-                None => tray = shared.desk.bell.wait(tray).unwrap_or_else(PoisonError::into_inner),
+                None => pending = shared.sketch.changed.wait(pending).unwrap_or_else(PoisonError::into_inner),
             }
         };
-        drop(tray);
+        drop(pending);
         match catch_unwind(AssertUnwindSafe(|| pool.install(|| sketch.finish()))) {
             Ok(snapshot) => shared.publish(Arc::new(snapshot)),
-            Err(panic) => shared.desk.tray().trouble = Some(panic_text(&*panic)),
+            Err(panic) => shared.sketch.lock().error = Some(panic_text(&*panic)),
         }
     }
 }
