@@ -320,7 +320,7 @@ fn describe(measured: &[Measurement], threads: usize) -> String {
     // Stages that take no time anywhere are left out.
     let shown: Vec<_> = Stage::ALL
         .into_iter()
-        .filter(|stage| measured.iter().any(|scene| scene.seconds_per_substep.stages.of(*stage) >= 5e-5))
+        .filter(|stage| measured.iter().any(|scene| scene.seconds_per_substep.stages.of(*stage) >= 5e-6))
         .collect();
     let mut stages = Table::with_numbers(&(1..=shown.len() + 1).collect::<Vec<_>>());
     let heads = shown.iter().map(|stage| stage.name().to_owned());
@@ -328,7 +328,7 @@ fn describe(measured: &[Measurement], threads: usize) -> String {
     for scene in measured {
         let times = &scene.seconds_per_substep;
         let parts = shown.iter().map(|stage| times.stages.of(*stage));
-        let numbers = [times.total].into_iter().chain(parts).map(|seconds| format!("{:.1}", 1e3 * seconds));
+        let numbers = [times.total].into_iter().chain(parts).map(|seconds| format!("{:.2}", 1e3 * seconds));
         stages.row([scene.scene.clone()].into_iter().chain(numbers));
     }
     format!(
