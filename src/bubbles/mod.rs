@@ -25,7 +25,7 @@ pub use fill::{Component, Components, NO_COMPONENT, WallBlocks};
 pub use graph::{Graph, Share, Vertex};
 pub use history::{Event, EventKind, History};
 pub use list::{BubbleIndex, BubbleList};
-pub use measure::{Extent, Measure, air_shares};
+pub use measure::{Extent, FilledBlocks, Measure, air_shares};
 pub use tags::Tags;
 pub use targets::{Rates, Targets};
 pub use track::{Record, Tracker, TrackerInput, TrackerScratch};

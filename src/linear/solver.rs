@@ -157,52 +157,38 @@ impl<const D: usize> Solver<D> {
         params: &SolverParams,
         stop: Option<&AtomicBool>,
     ) -> SolveInfo {
-        let mut solve = || self.run_alone(system, bodies, rhs, x, shared_rhs, shared_x, params, stop);
-        // With bodies, sweeps are not cut into blocks alone.
-        let has_bodies = bodies.is_some_and(|bodies| !bodies.list.is_empty());
-        let is_small = system.live.len() * block_cells(D) < WORTH_A_TEAM;
-        match (has_bodies, is_small) {
-            (true, _) => solve(),
-            (false, true) => alone(solve),
-            (false, false) => lead(solve),
-        }
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn run_alone(
-        &mut self,
-        system: &System<'_, D>,
-        bodies: Option<&Bodies<'_>>,
-        rhs: &mut Field<f64>,
-        x: &mut Field<f64>,
-        shared_rhs: &mut [f64],
-        shared_x: &mut [f64],
-        params: &SolverParams,
-        stop: Option<&AtomicBool>,
-    ) -> SolveInfo {
         assert_eq!(shared_rhs.len(), system.shared.len(), "one right-hand side per shared node");
         assert_eq!(shared_x.len(), system.shared.len(), "one value per shared node");
-        let mut info = SolveInfo::default();
-        let clock = Instant::now();
         let bodies = bodies.filter(|bodies| !bodies.list.is_empty());
-        let space = self.prepare(system, bodies, params, &mut info);
-        info.seconds_setup = clock.elapsed().as_secs_f64();
+        let mut iterate = || {
+            let mut info = SolveInfo::default();
+            let clock = Instant::now();
+            let space = self.prepare(system, bodies, params, &mut info);
+            info.seconds_setup = clock.elapsed().as_secs_f64();
 
-        let clock = Instant::now();
-        let mut size = space.load_r(system, rhs, shared_rhs);
-        if info.closed_components > 0 {
-            space.remove(Remove::Sum, system, info.closed_components);
-            space.store_r(system, rhs, shared_rhs);
-            size = space.measure_r();
+            let clock = Instant::now();
+            let mut size = space.load_r(system, rhs, shared_rhs);
+            if info.closed_components > 0 {
+                space.remove(Remove::Sum, system, info.closed_components);
+                space.store_r(system, rhs, shared_rhs);
+                size = space.measure_r();
+            }
+            let task = Task { system, bodies, rhs, shared_rhs, params, stop };
+            info.set_iterations(run(space, &task, size, x, shared_x));
+            if info.closed_components > 0 {
+                space.remove(Remove::Mean, system, info.closed_components);
+            }
+            space.store_x(system, x, shared_x);
+            info.seconds_solve = clock.elapsed().as_secs_f64();
+            info
+        };
+        let is_small = system.live.len() * block_cells(D) < WORTH_A_TEAM;
+        match (bodies, is_small) {
+            // With bodies, sweeps are not cut into blocks alone.
+            (Some(_), _) => iterate(),
+            (None, true) => alone(iterate),
+            (None, false) => lead(iterate),
         }
-        let task = Task { system, bodies, rhs, shared_rhs, params, stop };
-        info.set_iterations(run(space, &task, size, x, shared_x));
-        if info.closed_components > 0 {
-            space.remove(Remove::Mean, system, info.closed_components);
-        }
-        space.store_x(system, x, shared_x);
-        info.seconds_solve = clock.elapsed().as_secs_f64();
-        info
     }
 
     /// One application of the preconditioner, `z = M r`, for tests of its symmetry. Rounds to f32.

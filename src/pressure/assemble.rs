@@ -91,35 +91,23 @@ pub(super) fn assemble<const D: usize>(
         }
         let wanted = tiles.map_or(masks::all(D), |tiles| masks::without(&masks::all(D), tiles.inside(slot)));
         let cut = tiles.map_or([masks::NONE; D], |tiles| cut_by(tiles, problem.blocks, slot));
-        match classify_block(problem, filled, label, gas, slot) {
+        let content = classify_block(problem, filled, label, gas, slot);
+        let coefficients = match &content {
+            BlockContent::Uniform(kind) => {
+                BlockCoefficients::Uniform { link: link_within(problem, *kind), cut }
+            }
+            BlockContent::Mixed(_) => BlockCoefficients::Individual,
+        };
+        keep(coefficients, &mut link);
+        let rows =
+            &mut Rows { link: &mut link, ground, area, rhs, bubbles, wanted, asks_for_whole, corrects };
+        match content {
             BlockContent::Uniform(kind) => {
                 let tiles = tiles.filter(|_| kind == CellKind::Liquid);
                 known[0] = tiles.map(|tiles| tiles.left_in(problem.blocks, slot, |_| masks::all(D)));
-                keep(BlockCoefficients::Uniform { link: link_within(problem, kind), cut }, &mut link);
-                let rows = &mut Rows {
-                    link: &mut link,
-                    ground,
-                    area,
-                    rhs,
-                    bubbles,
-                    wanted,
-                    asks_for_whole,
-                    corrects,
-                };
                 assemble_interior(problem, velocity, kind, slot, rows);
             }
             BlockContent::Mixed(kinds) => {
-                keep(BlockCoefficients::Individual, &mut link);
-                let rows = &mut Rows {
-                    link: &mut link,
-                    ground,
-                    area,
-                    rhs,
-                    bubbles,
-                    wanted,
-                    asks_for_whole,
-                    corrects,
-                };
                 if assemble_block(problem, velocity, &kinds, slot, rows) {
                     let fluid = |slot: usize| masks::bits_of(label.block(slot), |own| own == Label::Liquid);
                     known[0] = tiles.map(|tiles| tiles.left_in(problem.blocks, slot, fluid));

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::bubbles::{BubbleList, air_shares};
+use crate::bubbles::{BubbleList, FilledBlocks, air_shares};
 use crate::geometry::{Label, Nearness};
 use crate::grid::{Face, Halo, SIDE, halo_cells, load_halo};
 use crate::math::{Real, Side, unflatten};
@@ -119,20 +119,14 @@ fn survey_block<const D: usize>(state: &State<D>, scratch: &Scratch<D>, slot: us
     if !has_air && state.surface.block(slot).iter().all(|&distance| distance <= deep) {
         return found;
     }
-    air_shares(
-        blocks,
-        &scratch.boundary,
-        &state.surface,
-        components,
-        slot,
-        |component, first, count, share| {
-            let mut middle = position::<D>(blocks.first_cell(slot), first).map(|x| x + 0.5);
-            middle[0] += 0.5 * (count - 1) as Real;
-            let (sum, volume) = (entry(&mut found, component), share * count as Real);
-            sum.volume += volume;
-            (0..D).for_each(|k| sum.moment[k] += volume * middle[k]);
-        },
-    );
+    let filled = FilledBlocks { blocks, boundary: &scratch.boundary, surface: &state.surface, components };
+    air_shares(filled, slot, |component, first, count, share| {
+        let mut middle = position::<D>(blocks.first_cell(slot), first).map(|x| x + 0.5);
+        middle[0] += 0.5 * (count - 1) as Real;
+        let (sum, volume) = (entry(&mut found, component), share * count as Real);
+        sum.volume += volume;
+        (0..D).for_each(|k| sum.moment[k] += volume * middle[k]);
+    });
     let moving = scratch.boundary.nearness(slot) == Nearness::Moving;
     let mut label = [Label::Solid; MOST];
     load_halo(blocks, &scratch.projection.label, slot, HALO, &mut label);

@@ -4,6 +4,7 @@
 //! * [`show_grid`]: how the grid solver fills a snapshot in, at once; [`sketch_grid`]: in two parts, the second of which
 //!   needs no simulation. Other solvers fill in what they have.
 
+mod calm;
 mod data;
 mod fields;
 mod grid;

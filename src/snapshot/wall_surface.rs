@@ -9,6 +9,8 @@ use crate::grid::{Blocks, Field, SIDE, for_each_block};
 use crate::math::{flatten, power, unflatten};
 use crate::sim::Simulation;
 
+use super::calm::Calm;
+
 /// Corners along a side of a block.
 const CORNERS: usize = SIDE + 1;
 /// Cells whose centre is closer to a wall than this, in cells, look farther out.
@@ -29,6 +31,7 @@ pub struct WallSurface<const D: usize> {
     corner: Field<f32>,
     /// Whether walls come near, by slot.
     near: Vec<bool>,
+    calm: Calm,
 }
 
 impl<const D: usize> WallSurface<D> {
@@ -39,14 +42,15 @@ impl<const D: usize> WallSurface<D> {
             near[slot as usize] = boundary.nearness(slot as usize) != Nearness::Clear;
         }
         let (surface, corner) = (simulation.surface().clone(), boundary.corner.clone());
-        WallSurface { blocks: blocks.clone(), surface, corner, near }
+        WallSurface { blocks: blocks.clone(), surface, corner, near, calm: Calm::of(simulation) }
     }
 
-    /// Signed distance to the liquid's surface at cell centres, metres, negative inside.
+    /// Signed distance to the liquid's surface at cell centres, metres, negative inside; smooth where the water is calm.
     pub fn up_to_walls(&self) -> Field<f32> {
         let blocks = &self.blocks;
         let dx = blocks.grid().dx as f32;
-        let mut shown = self.surface.clone();
+        let surface = self.calm.smooth(blocks, &self.surface);
+        let mut shown = surface.clone();
         let at = |field: &Field<f32>, cell: [i32; D]| {
             let (slot, local) = blocks.locate(cell);
             field.block(slot as usize)[local]
@@ -77,7 +81,7 @@ impl<const D: usize> WallSurface<D> {
                 if distance > -NEAR && length > 0.0 {
                     let beside = |out: f32| {
                         let steps = |axis: usize| ((out - distance) * slope[axis] / length).round() as i32;
-                        at(&self.surface, std::array::from_fn(|axis| cell[axis] + steps(axis)))
+                        at(&surface, std::array::from_fn(|axis| cell[axis] + steps(axis)))
                     };
                     // A film on the wall stays what it is; what is inside the wall does not count.
                     let own = if distance > 0.0 { *value } else { beside(FACE) };
