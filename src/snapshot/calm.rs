@@ -192,25 +192,32 @@ mod tests {
         (blocks, surface, calm)
     }
 
-    /// Root mean square of how far cells near the surface are from a shape.
+    /// Root mean squares over the cells near the surface: how far they are from a shape, and by how much less or more the next
+    /// one along x is.
     fn roughness<const D: usize>(
         blocks: &Blocks<D>,
         surface: &Field<f32>,
         shape: impl Fn([f32; D]) -> f32,
-    ) -> f32 {
-        let (mut sum, mut count) = (0.0, 0);
-        for &slot in blocks.slots().as_slice() {
-            let first = blocks.first_cell(slot as usize);
-            for (local, &value) in surface.block(slot as usize).iter().enumerate() {
-                let offset = unflatten::<D>(local, SIDE);
-                let cell: [i32; D] = std::array::from_fn(|k| first[k] + offset[k] as i32);
-                let exact = shape(cell.map(|c| c as f32 + 0.5));
-                if exact.abs() < 0.6 && blocks.grid().contains(cell) {
-                    (sum, count) = (sum + (value - exact).powi(2), count + 1);
-                }
+    ) -> [f32; 2] {
+        let off = |cell: [i32; D]| {
+            let (slot, local) = blocks.locate(cell);
+            let exact = shape(cell.map(|c| c as f32 + 0.5));
+            let is_near = exact.abs() < 0.6 && blocks.grid().contains(cell);
+            is_near.then(|| surface.block(slot as usize)[local] - exact)
+        };
+        let (mut sums, mut counts) = ([0.0; 2], [0; 2]);
+        for index in 0..power(32, D) {
+            let cell = unflatten::<D>(index, 32).map(|c| c as i32);
+            let mut next = cell;
+            next[0] += 1;
+            let Some(own) = off(cell) else { continue };
+            let steps = [Some(own), off(next).map(|next| next - own)];
+            for (k, step) in steps.into_iter().enumerate() {
+                sums[k] += step.map_or(0.0, |step| step * step);
+                counts[k] += usize::from(step.is_some());
             }
         }
-        (sum / count as f32).sqrt()
+        std::array::from_fn(|k| (sums[k] / counts[k] as f32).sqrt())
     }
 
     fn a_rough_pool_at_rest_is_drawn_flat<const D: usize>() {
@@ -218,7 +225,15 @@ mod tests {
         let (blocks, surface, calm) = noisy(level, 0.2, CALM);
         let [before, after] = [surface.clone(), calm.smooth(&blocks, &surface)]
             .map(|surface| roughness(&blocks, &surface, level));
-        assert!(before > 0.1 && after < 0.35 * before, "{D}D: {before} before, {after} afterwards");
+        // Long waves stay, as they might be real; steps from cell to cell are what shines.
+        assert!(
+            before[0] > 0.1 && after[0] < 0.6 * before[0],
+            "{D}D: {before:?} before, {after:?} afterwards"
+        );
+        assert!(
+            before[1] > 0.1 && after[1] < 0.3 * before[1],
+            "{D}D: {before:?} before, {after:?} afterwards"
+        );
     }
 
     #[test]
@@ -234,7 +249,7 @@ mod tests {
     fn a_bubble_at_rest_keeps_its_size<const D: usize>() {
         let ball = |x: [f32; D]| 6.0 - x.iter().map(|x| (x - 15.3).powi(2)).sum::<f32>().sqrt();
         let (blocks, surface, calm) = noisy(ball, 0.0, CALM);
-        let off = roughness(&blocks, &calm.smooth(&blocks, &surface), ball);
+        let [off, _] = roughness(&blocks, &calm.smooth(&blocks, &surface), ball);
         assert!(off < 0.06, "{D}D: {off} cells off");
     }
 
