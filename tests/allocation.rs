@@ -10,7 +10,7 @@ use glug::grid::Grid;
 use glug::liquid;
 use glug::math::Vector;
 use glug::scene::{AnyScene, Overrides, load};
-use glug::sim::{Flow, LiquidBody, Params, Scratch, Setup, StageTimes, State, prepare, substep};
+use glug::sim::{Flow, LiquidBody, Params, Scratch, Setup, StageTimes, State, StepLength, prepare, substep};
 use rayon::ThreadPoolBuilder;
 
 struct Counting;
@@ -84,9 +84,10 @@ fn count_allocations<const D: usize>(
     pool.install(|| {
         let (mut scratch, mut times, stop) = (Scratch::new(), StageTimes::default(), AtomicBool::new(false));
         prepare(&mut state, params, &mut scratch).expect("it starts");
+        let length = StepLength { dt: 1.0 / 60.0, longest: 1.0 / 60.0 };
         for step in 0..warm + counted {
             WATCHING.store(step >= warm, Ordering::Relaxed);
-            substep(&mut state, params, &mut scratch, &mut times, 1.0 / 60.0, &stop).expect("it goes on");
+            substep(&mut state, params, &mut scratch, &mut times, length, &stop).expect("it goes on");
         }
         WATCHING.store(false, Ordering::Relaxed);
     });

@@ -12,7 +12,11 @@ use crate::math::{Real, Vector, unflatten};
 use crate::pressure::{FREE, OWN, Pressure, Projection, Roles};
 use crate::tiles::Tiling;
 
-use super::{AirSource, Params};
+use super::{AirSource, Params, StepLength};
+
+/// A void is closed over at least this share of the longest substep. If it were gone after any step, however short, the walls
+/// would be the faster the shorter the step; and steps get shorter with what is faster, until velocities are infinite.
+const SHORTEST_CLOSING: Real = 1.0 / 64.0;
 
 /// What the projection is told about each component. Lists are by component unless they say otherwise.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -111,7 +115,7 @@ impl<const D: usize> Air<D> {
         origin: &[u32],
         sources: &[AirSource<D>],
         params: &Params,
-        dt: Real,
+        StepLength { dt, longest }: StepLength,
     ) {
         let AirInput { blocks, time, .. } = *around;
         self.find_fed(around, sources, dt);
@@ -135,7 +139,11 @@ impl<const D: usize> Air<D> {
             tracker.records(),
             &self.measure,
             |component| kept[component],
-            Rates { air: params.bubble_correction, liquid: params.volume_correction },
+            Rates {
+                air: params.bubble_correction,
+                liquid: params.volume_correction,
+                void: 1.0 / (SHORTEST_CLOSING * longest),
+            },
             blocks.grid().dx,
             dt,
         );

@@ -25,4 +25,4 @@ pub use report::{
 pub use setup::{AirSource, Drain, Flow, LiquidBody, Setup, Source};
 pub use simulation::{MemoryReport, SimError, Simulation};
 pub use state::{Scratch, State};
-pub use step::{StepReport, prepare, substep};
+pub use step::{StepLength, StepReport, prepare, substep};

@@ -11,7 +11,7 @@ use crate::liquid::{self, MOST_CELLS};
 use crate::math::{Real, compiled_here};
 use crate::pressure::{Projection, Roles};
 
-use super::step::{StepReport, layout, prepare, solver_params, substep};
+use super::step::{StepLength, StepReport, layout, prepare, solver_params, substep};
 use super::survey::survey;
 use super::{
     FrameReport, FrameTimes, Params, Scratch, Setup, SolveReport, Stage, StageTimes, State, TileCounts,
@@ -152,9 +152,11 @@ impl<const D: usize> Simulation<D> {
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            let wanted = (left / self.largest_dt(frame_seconds)).ceil().max(1.0);
+            let longest = self.longest_dt(frame_seconds);
+            let wanted = (left / longest.min(self.dt_by_speed())).ceil().max(1.0);
             let dt = left / wanted;
-            let step = substep(&mut self.state, &self.params, &mut self.scratch, &mut times, dt, stop)?;
+            let length = StepLength { dt, longest };
+            let step = substep(&mut self.state, &self.params, &mut self.scratch, &mut times, length, stop)?;
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
@@ -165,15 +167,19 @@ impl<const D: usize> Simulation<D> {
         Ok(Some(self.report(&steps, times, start)))
     }
 
-    /// The longest substep that the CFL number allows now.
-    fn largest_dt(&self, frame_seconds: Real) -> Real {
-        let dx = self.state.blocks.grid().dx;
+    /// The longest substep that the CFL number allows with the velocities of now.
+    fn dt_by_speed(&self) -> Real {
         let cells = self.params.cfl.min(MOST_CELLS);
         let speed = self.state.max_component.max(self.state.walls.max_speed(self.state.time));
-        let by_speed = cells * dx / speed.max(1e-12);
-        // From rest, gravity alone must not carry the liquid further than that either.
-        let by_gravity = (2.0 * cells * dx / self.params.gravity.max(1e-12)).sqrt();
-        by_speed.min(by_gravity).min(frame_seconds / self.params.min_substeps as Real)
+        cells * self.state.blocks.grid().dx / speed.max(1e-12)
+    }
+
+    /// The longest substep, whatever the velocities.
+    fn longest_dt(&self, frame_seconds: Real) -> Real {
+        let cells = self.params.cfl.min(MOST_CELLS);
+        // From rest, gravity alone must not carry the liquid further than the CFL number allows either.
+        let by_gravity = (2.0 * cells * self.state.blocks.grid().dx / self.params.gravity.max(1e-12)).sqrt();
+        by_gravity.min(frame_seconds / self.params.min_substeps as Real)
     }
 
     fn report(&mut self, steps: &[StepReport], times: StageTimes, start: Instant) -> FrameReport {

@@ -32,14 +32,23 @@ pub struct StepReport {
     pub reseeded: Reseeded,
 }
 
+/// How long a substep is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepLength {
+    /// Seconds to simulate.
+    pub dt: Real,
+    /// Seconds that it might last if everything were slow, at least `dt`: the frame and gravity ask for no less.
+    pub longest: Real,
+}
+
 compiled_here! {
-    /// Moves the liquid forward by one substep of `dt` seconds.
+    /// Moves the liquid forward by one substep.
     pub fn substep<D>(
         state: &mut State<D>,
         params: &Params,
         scratch: &mut Scratch<D>,
         times: &mut StageTimes,
-        dt: Real,
+        length: StepLength,
         stop: &AtomicBool,
     ) -> Result<StepReport, SimError> = run_substep;
 }
@@ -49,16 +58,17 @@ fn run_substep<const D: usize>(
     params: &Params,
     scratch: &mut Scratch<D>,
     times: &mut StageTimes,
-    dt: Real,
+    length: StepLength,
     stop: &AtomicBool,
 ) -> Result<StepReport, SimError> {
+    let dt = length.dt;
     let mut clock = StageClock::start(times);
     advect(state, params, scratch, dt);
     collide(state, scratch);
     run_sources_and_drains(state, params, scratch, dt);
     clock.lap(Stage::Advect);
 
-    let pass = GridPass { dt, air_dt: dt, gravity: params.gravity, stop };
+    let pass = GridPass { length, air_dt: dt, gravity: params.gravity, stop };
     let solve = solve_on_grid(state, params, scratch, &mut clock, &pass)?;
 
     let reseeded = transfer_to_particles(state, params, scratch);
@@ -83,7 +93,8 @@ fn run_prepare<const D: usize>(
     scratch: &mut Scratch<D>,
 ) -> Result<(), SimError> {
     let (mut times, stop) = (StageTimes::default(), AtomicBool::new(false));
-    let pass = GridPass { dt: 1.0, air_dt: 0.0, gravity: 0.0, stop: &stop };
+    let length = StepLength { dt: 1.0, longest: 1.0 };
+    let pass = GridPass { length, air_dt: 0.0, gravity: 0.0, stop: &stop };
     solve_on_grid(state, params, scratch, &mut StageClock::start(&mut times), &pass)?;
     // That pressure belongs to no step: the first real solve starts from none.
     state.pressure.forget();
@@ -95,8 +106,8 @@ fn run_prepare<const D: usize>(
 
 /// What the stages on the grid are to do.
 struct GridPass<'a> {
-    /// Seconds that the projection is for.
-    dt: Real,
+    /// What the projection is for.
+    length: StepLength,
     /// Seconds that air moves by itself.
     air_dt: Real,
     /// Downward acceleration, m/s².
@@ -129,7 +140,7 @@ fn solve_on_grid<const D: usize>(
         clock.lap(Stage::Fill);
         measure_components(state, scratch);
     });
-    track(state, params, scratch, pass.dt);
+    track(state, params, scratch, pass.length);
     clock.lap(Stage::Track);
     find_unknowns(state, scratch);
     lay_tiles(state, params, scratch);
@@ -289,11 +300,16 @@ fn measure_components<const D: usize>(state: &State<D>, scratch: &mut Scratch<D>
 }
 
 /// Knows the components again, and decides which volumes to correct.
-fn track<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>, dt: Real) {
+fn track<const D: usize>(
+    state: &mut State<D>,
+    params: &Params,
+    scratch: &mut Scratch<D>,
+    length: StepLength,
+) {
     let State { tracker, component_roles, blocks, walls, surface, ranges, air_sources, time, .. } = state;
     let Scratch { air, boundary, projection, sorter, .. } = scratch;
     let around = AirInput::new(blocks, boundary, walls, projection, surface, *time);
-    air.track(tracker, component_roles, &around, ranges, sorter.origin(), air_sources, params, dt);
+    air.track(tracker, component_roles, &around, ranges, sorter.origin(), air_sources, params, length);
 }
 
 /// Finds the cells that have a pressure.
@@ -404,7 +420,7 @@ fn project<const D: usize>(
     scratch: &mut Scratch<D>,
     pass: &GridPass<'_>,
 ) -> Solved {
-    let &GridPass { dt, gravity, stop, .. } = pass;
+    let &GridPass { length: StepLength { dt, .. }, gravity, stop, .. } = pass;
     let solver = solver_params(params, state.blocks.grid().dx, dt);
     let State {
         blocks, walls, surface, velocity, pressure, tiles, tracker, component_roles, gas, time, ..

@@ -24,7 +24,9 @@ pub(super) struct CompositeHierarchy<const D: usize> {
     surfaces: Vec<Surfaces>,
     /// Levels in use.
     depth: usize,
-    /// Number of levels, from the finest, on which the body term is [`BodyTerm::Lagged`].
+    /// Smoothing sweeps before and after each coarse correction, see [`sweeps_on`].
+    sweeps: usize,
+    /// Number of levels, from the finest, on which bodies are wide enough for [`BodyTerm::Lagged`].
     lagged: usize,
     /// The first level on which the cells inside bodies are nodes. Its surfaces serve the finer one.
     first_filled: usize,
@@ -45,12 +47,16 @@ const LAST_SWEEPS: usize = 8;
 /// From this level on there are twice as many smoothing sweeps: bodies are hardly larger than the cells there, and neither their terms nor
 /// the links that take their place fit as well. Nodes are so few that this costs next to nothing.
 const FIRST_DEEP: usize = 3;
+/// The most sweeps during which the body term may lag behind, see [`BodyTerm::Lagged`].
+const MOST_LAGGED: usize = 2;
 
 /// How the body term `Jᵀ K J x` enters the smoother of a level.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BodyTerm {
     /// Zero on the way down; on the way up as it was after the coarse correction. Where cells are much narrower than bodies,
-    /// the term is so small that this will do.
+    /// the term is so small that this will do for one or two sweeps. More of them would lead away from the solution: they come
+    /// close to solving the network without bodies, and where this is softer than the bodies' term, as for smooth pressures along
+    /// a seam, the answer overshoots by more than the error there was.
     Lagged,
     /// Computed anew before every sweep.
     Recomputed,
@@ -76,8 +82,9 @@ fn sweeps_on(level: usize, sweeps: usize) -> usize {
 }
 
 impl<const D: usize> CompositeHierarchy<D> {
-    /// Reads a system with bodies.
-    pub fn build(&mut self, system: &System<'_, D>, bodies: &Bodies<'_>, coarse_levels: bool) {
+    /// Reads a system with bodies, for cycles with some `sweeps` before and after each coarse correction; without any, only the
+    /// finest level is built.
+    pub fn build(&mut self, system: &System<'_, D>, bodies: &Bodies<'_>, sweeps: Option<usize>) {
         self.list.clear();
         self.list.extend_from_slice(bodies.list);
         let whole = system.materials.is_none().then_some(bodies.whole);
@@ -88,17 +95,19 @@ impl<const D: usize> CompositeHierarchy<D> {
         self.nets[0].find_inverse();
         self.nets[0].find_diagonal();
         self.depth = 1;
+        self.sweeps = sweeps.unwrap_or(1).max(1);
         self.lagged = count_lagged_levels(bodies.list);
         self.first_filled = if whole.is_some() { fill::level_for(bodies.list) } else { MAX_LEVELS };
         self.nets[0].read_couplings(system.couplings, self.outside.block_of());
-        let left = coarse_levels.then(|| self.add_levels(system.blocks, bodies));
+        let left = sweeps.map(|_| self.add_levels(system.blocks, bodies));
         // What is kept on a level builds on what the finer one kept: the chain must not break.
         self.forget_from(self.depth);
-        for (level, (net, surfaces)) in self.nets[..self.depth].iter_mut().zip(&self.surfaces).enumerate() {
-            if level < self.first_filled {
-                surfaces.prepare(&self.list, net);
-            } else {
-                surfaces.mark(net);
+        for level in 0..self.depth {
+            let held = self.sweeps_held(level);
+            let (net, surfaces) = (&mut self.nets[level], &self.surfaces[level]);
+            match held {
+                Some(sweeps) => surfaces.prepare(&self.list, net, sweeps),
+                None => surfaces.mark(net),
             }
             net.hold_coupled();
         }
@@ -191,15 +200,27 @@ impl<const D: usize> CompositeHierarchy<D> {
 
     /// How the body term enters the smoother of a level.
     fn body_term(&self, level: usize) -> BodyTerm {
+        // The last level, where it is not solved exactly, is swept many times.
+        let has_few_sweeps = level + 1 < self.depth && sweeps_on(level, self.sweeps) <= MOST_LAGGED;
         match level {
             level if level >= self.first_filled => BodyTerm::ReplacedByCells,
-            level if level < self.lagged => BodyTerm::Lagged,
+            level if level < self.lagged && has_few_sweeps => BodyTerm::Lagged,
             _ => BodyTerm::Recomputed,
         }
     }
 
+    /// For how many sweeps of a level the body term stays as it is, if there is one.
+    fn sweeps_held(&self, level: usize) -> Option<usize> {
+        match self.body_term(level) {
+            BodyTerm::Lagged => Some(sweeps_on(level, self.sweeps)),
+            BodyTerm::Recomputed => Some(1),
+            BodyTerm::ReplacedByCells => None,
+        }
+    }
+
     /// One V-cycle: sets the finest `x` from the finest `b`, and returns `x·b`.
-    pub fn cycle(&mut self, sweeps: usize, partial: &mut Vec<f64>) -> f64 {
+    pub fn cycle(&mut self, partial: &mut Vec<f64>) -> f64 {
+        let sweeps = self.sweeps;
         for level in 0..self.depth {
             let body_term = self.body_term(level);
             let was_at_rest = level > 0 && self.body_term(level - 1) != BodyTerm::Recomputed;
@@ -238,7 +259,10 @@ impl<const D: usize> CompositeHierarchy<D> {
                 surfaces.add_coarse_response(coarser);
             }
             if level == 0 {
-                (1..sweeps).for_each(|_| net.sweep_back(Some(surfaces)));
+                sweep_up(surfaces, &self.list, net, sweeps - 1, body_term);
+                if sweeps > 1 && body_term == BodyTerm::Recomputed {
+                    update_bodies(surfaces, &self.list, net);
+                }
                 return net.sweep_back_and_dot(surfaces, partial);
             }
             sweep_up(surfaces, &self.list, net, all_sweeps, body_term);

@@ -214,9 +214,10 @@ impl Writer {
             }
             6 => {
                 // The gem that comes with the program reaches a metre from its middle.
-                let mesh = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/gem.obj");
                 let (factor, origin) = (number(radius), "(0.0, 0.0, 0.0)");
-                let gem = format!("scale(factor: {factor}, center: {origin}, shape: mesh(file: \"{mesh}\"))");
+                let gem = format!(
+                    "scale(factor: {factor}, center: {origin}, shape: mesh(file: \"../assets/gem.obj\"))"
+                );
                 format!("translate(by: {center}, shape: {gem})")
             }
             7 => {

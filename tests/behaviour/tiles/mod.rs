@@ -8,4 +8,5 @@ mod interior;
 mod kept;
 mod physics;
 mod reduced;
+mod swept;
 mod waves;

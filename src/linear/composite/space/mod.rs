@@ -46,7 +46,6 @@ pub(in super::super) struct Composite<const D: usize> {
     /// See [`KrylovSpace::set_scale`].
     scale: f64,
     kind: PreconditionerKind,
-    sweeps: usize,
 }
 
 /// Entries of the vectors for shared nodes.
@@ -67,8 +66,9 @@ fn own<'a, T>(values: &'a [T], blocks: &[Block], block: usize, colour: usize) ->
 impl<const D: usize> Composite<D> {
     /// Reads a system with bodies, and prepares the preconditioner. All but multigrid count as Jacobi.
     pub fn build(&mut self, system: &System<'_, D>, bodies: &Bodies<'_>, params: &SolverParams) {
-        (self.kind, self.sweeps, self.scale) = (params.preconditioner, params.sweeps, 1.0);
-        self.levels.build(system, bodies, self.kind == PreconditionerKind::Multigrid);
+        (self.kind, self.scale) = (params.preconditioner, 1.0);
+        let sweeps = (self.kind == PreconditionerKind::Multigrid).then_some(params.sweeps);
+        self.levels.build(system, bodies, sweeps);
         (self.labels, self.pending_alpha) = (None, 0.0);
         let (counts, reach) = (self.levels.finest().counts(), self.levels.finest().reach());
         let blocks = &self.levels.finest().blocks;
@@ -172,9 +172,7 @@ impl<const D: usize> KrylovSpace for Composite<D> {
 
     fn precondition(&mut self, with: Precondition) -> f64 {
         let product = match (with, self.kind) {
-            (Precondition::Primary, PreconditionerKind::Multigrid) => {
-                self.levels.cycle(self.sweeps.max(1), &mut self.partial)
-            }
+            (Precondition::Primary, PreconditionerKind::Multigrid) => self.levels.cycle(&mut self.partial),
             _ => self.levels.finest_mut().divide_by_diagonal(&mut self.partial),
         };
         product / self.scale

@@ -109,16 +109,21 @@ const RUN_NODES: usize = 16;
 /// Nodes that a thread takes at a time, at least.
 const LEAST_GRAIN: usize = 2048;
 
-/// Damps the sweeps of nodes whose `inverse` is one over their diagonal, where bodies' terms are at most `bounds`. With bodies
-/// taken as they are, a sweep and its mirror image converge together if `D + 2S − B` is positive, with `D` the diagonal,
-/// `S` what is added to it, and `B` the bodies' term.
+/// Damps the sweeps of nodes whose `inverse` is one over their diagonal, where bodies' terms are at most `bounds` and held for
+/// some `sweeps`. With `D` the diagonal, `S` what is added to it, and `B` the bodies' term:
+///
+/// * With bodies taken as they are, a sweep and its mirror image converge together if `D + 2S − B` is positive.
+/// * `ν` sweeps that hold the term make steps `y₁ … y_ν`, for which the network gains at least `Σ yᵀ(D + 2S)y`, and the term
+///   takes `(Σy)ᵀB(Σy) ≤ ν Σ yᵀB y`: they converge together if `D + 2S − νB` is positive.
+///
 /// Returns whether any is damped.
-fn damp(inverse: &mut [f32], bounds: &[f32]) -> bool {
+fn damp(inverse: &mut [f32], bounds: &[f32], sweeps: usize) -> bool {
     const MARGIN: f32 = 1.05;
+    let held = MARGIN * sweeps as f32;
     let mut any = false;
     for (inverse, bound) in inverse.iter_mut().zip(bounds) {
         // `1 / (D + S)`; where there is no node, 0 stays 0.
-        let shift = 0.5 * (MARGIN * bound * *inverse - 1.0);
+        let shift = 0.5 * (held * bound * *inverse - 1.0);
         *inverse /= 1.0 + if shift > 0.0 { shift } else { 0.0 };
         any |= shift > 0.0;
     }
@@ -162,8 +167,8 @@ impl Surfaces {
     }
 
     /// Marks the blocks beside bodies, and damps the sweeps of nodes that bodies hold more strongly than the network does: see
-    /// [`damp`].
-    pub fn prepare<const D: usize>(&self, bodies: &[Body], net: &mut Network<D>) {
+    /// [`damp`]. Bodies' terms are held for some `sweeps` at a time.
+    pub fn prepare<const D: usize>(&self, bodies: &[Body], net: &mut Network<D>, sweeps: usize) {
         self.mark(net);
         // On deep levels bodies cost more than nodes.
         let nodes = net.size().max(1);
@@ -186,7 +191,7 @@ impl Surfaces {
                     let shape = &self.shapes[self.runs[run].shape as usize];
                     shape.scatter_velocity(colour, [each, 0.0, 0.0, 0.0], bounds);
                 }
-                damped.0[0] |= damp(inverse.0, bounds);
+                damped.0[0] |= damp(inverse.0, bounds, sweeps);
             });
         }
         for (block, &damped) in net.blocks.iter_mut().zip(&net.damped) {
