@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use glug::geometry::Shape;
+use glug::geometry::{Boundary, Shape, Walls};
 use glug::grid::{Blocks, FaceMask, Field, Grid, SIDE, block_cells, masks};
 use glug::liquid::{Core, CoreScratch};
 use glug::math::{Vector, unflatten};
@@ -47,12 +47,15 @@ fn affine_fields_are_carried<const D: usize>(cells: usize) {
             }
         }
     }
+    let open = Walls { solids: Vec::new(), size: [cells as f64; D], open: [[true; 2]; D] };
+    let mut boundary = Boundary::new();
+    boundary.update(&blocks, &open, 0.0);
     let (mut core, mut scratch) = (Core::default(), CoreScratch::<D>::new());
     core.cells.fill(&blocks, |slot| {
         let inside = blocks.first_cell(slot).iter().all(|&c| c >= 8 && c + 16 <= cells as i32);
         if inside { masks::all(D) } else { masks::NONE }
     });
-    scratch.advect(&core, &blocks, &velocity, &velocity, 1.0);
+    scratch.advect(&core, &blocks, &boundary, &velocity, &velocity, 1.0);
     assert!(scratch.moved.len() > core.cells.len() && !core.cells.is_empty(), "{D}D: the hollow moves");
     let before = velocity.clone();
     scratch.write_velocity(&mut velocity, &mut known);
