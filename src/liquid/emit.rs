@@ -38,9 +38,8 @@ impl Layout {
         there: &[[f32; D]],
     ) -> impl Iterator<Item = usize> + use<D> {
         let part = |x: &[f32; D]| {
-            let sub = |k: usize| {
-                (((x[k] - cell[k] as f32) * self.per_axis as f32) as usize).min(self.per_axis - 1)
-            };
+            let sub =
+                |k: usize| (((x[k] - cell[k] as f32) * self.per_axis as f32) as usize).min(self.per_axis - 1);
             (0..D).rev().fold(0, |index, k| index * self.per_axis + sub(k))
         };
         let taken = there.iter().fold(0u32, |taken, x| taken | 1 << part(x));

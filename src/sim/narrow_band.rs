@@ -8,6 +8,9 @@ use crate::math::{Real, Vector};
 use super::step::layout;
 use super::{AirSource, Drain, Params, Scratch, Source, State};
 
+/// Substeps after which liquid without a core is looked at again.
+const STEPS_TO_LOOK: u64 = 4;
+
 /// Finds the next core: what tiles have given already, and what lies beyond the band.
 pub(super) fn find_core<const D: usize>(state: &State<D>, params: &Params, scratch: &mut Scratch<D>) {
     let State { blocks, ranges, core, sources, drains, air_sources, .. } = state;
@@ -16,7 +19,9 @@ pub(super) fn find_core<const D: usize>(state: &State<D>, params: &Params, scrat
     if !work.target.is_empty() {
         work.target.retain(blocks, |slot| is_far_from(blocks, slot, &shapes));
     }
-    if params.narrow_band > 0 {
+    // Where there was nothing to leave out, it is enough to look now and then.
+    let is_due = !core.cells.is_empty() || state.steps.is_multiple_of(STEPS_TO_LOOK);
+    if params.narrow_band > 0 && is_due {
         let (width, per_cell) = (params.narrow_band as usize, layout(params, 0).per_cell(D));
         let band = Band { boundary, deep: &surface.deep, ranges, per_cell, width };
         work.find_target(core, blocks, &band, |slot| is_far_from(blocks, slot, &shapes));

@@ -529,7 +529,8 @@ fn transfer_to_particles<const D: usize>(
         );
     }
     let State { core: cells, particles, ranges, blocks, velocity, .. } = state;
-    let settled = core.update(cells, particles, ranges, blocks, boundary, velocity, &layout, params.flip as f32);
+    let settled =
+        core.update(cells, particles, ranges, blocks, boundary, velocity, &layout, params.flip as f32);
     Reseeded { added: done.added + settled.added, removed: done.removed + settled.removed }
 }
 

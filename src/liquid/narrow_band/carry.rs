@@ -51,7 +51,11 @@ impl<const D: usize, const MARGIN: usize, const MOST: usize, const SPAN: usize> 
 {
     #[inline(always)]
     fn run<W: Wide>(self) {
-        const { assert!(SIDE == LANES && MOST == halo_cells(Halo::new(MARGIN), 3) && SPAN == span(Halo::new(MARGIN))) };
+        const {
+            assert!(
+                SIDE == LANES && MOST == halo_cells(Halo::new(MARGIN), 3) && SPAN == span(Halo::new(MARGIN))
+            )
+        };
         let halo = const { Halo::new(MARGIN) };
         let furthest = (MARGIN - 1).min(FURTHEST) as f32;
         let mut ways = [[0f32; MOST_WAYS]; D];

@@ -32,8 +32,8 @@ use crate::grid::{
 use crate::math::{Real, unflatten};
 
 use super::lanes::dispatch;
-use super::transfer::gather_new;
 use super::reseed::{corner_sample, wall_corners};
+use super::transfer::gather_new;
 use super::{Bounds, CellRanges, Layout, MARGIN_CELLS, Particles, Reseeded};
 
 use carry::{Carry, FAR, FURTHEST, MOST_FAR, MOST_NEAR, NEAR, SPAN_FAR, SPAN_NEAR};
@@ -213,9 +213,9 @@ impl<const D: usize> CoreScratch<D> {
                     let faces = &near;
                     dispatch(NearCarry { bits, paths, cells_per_speed, faces, carried });
                 } else {
-                    let faces = far.get_or_insert_with(|| [[0f32; MOST_FAR]; D]);
+                    let faces = far.get_or_insert_with(|| Box::new([[0f32; MOST_FAR]; D]));
                     load_faces(blocks, now, slot, FAR, faces);
-                    dispatch(FarCarry { bits, paths, cells_per_speed, faces: &*faces, carried });
+                    dispatch(FarCarry { bits, paths, cells_per_speed, faces: &**faces, carried });
                 }
             }
         });
@@ -375,7 +375,8 @@ impl<const D: usize> CoreScratch<D> {
                 } else {
                     let walls = walls.get_or_insert_with(|| wall_corners(blocks, boundary, slot));
                     born.extend(places.filter(|place| {
-                        corner_sample::<D>(walls, &std::array::from_fn(|k| place[k] - low[k] as f32)) >= WALL_SKIN
+                        corner_sample::<D>(walls, &std::array::from_fn(|k| place[k] - low[k] as f32))
+                            >= WALL_SKIN
                     }));
                 }
             }
@@ -405,9 +406,13 @@ impl<const D: usize> CoreScratch<D> {
 /// How far from walls new particles are put at least, in cells: half of what is between two.
 const WALL_SKIN: f32 = 0.25;
 
-/// The cells of a block that are in walls, or so near to one that nobody needs to be there.
+/// The cells of a block that are in walls, or so near to one that nobody needs to be there, or shut in by walls.
 fn full_cells<const D: usize>(boundary: &Boundary<D>, slot: usize) -> Bits {
-    if boundary.nearness(slot) == Nearness::Clear { masks::NONE } else { boundary.bits(slot).full }
+    if boundary.nearness(slot) == Nearness::Clear {
+        return masks::NONE;
+    }
+    let walls = boundary.bits(slot);
+    masks::or(&walls.full, &walls.closed)
 }
 
 type NearCarry<'a, const D: usize> = Carry<'a, D, { NEAR.margin }, MOST_NEAR, SPAN_NEAR>;

@@ -79,7 +79,8 @@ impl<const D: usize> CoreScratch<D> {
             masks::or(target.bits(slot), &new)
         });
         self.stay = stay;
-        let liquid: usize = blocks.slots().as_slice().iter().map(|&slot| masks::count(&deep_cells(slot as usize))).sum();
+        let liquid: usize =
+            blocks.slots().as_slice().iter().map(|&slot| masks::count(&deep_cells(slot as usize))).sum();
         let least = WORTHWHILE[usize::from(!core.cells.is_empty())];
         if 100 * self.walls.len() >= least * liquid {
             std::mem::swap(&mut self.target, &mut self.walls);
