@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use glug::geometry::{Boundary, Shape, Walls};
 use glug::grid::{Blocks, FaceMask, Field, Grid, SIDE, block_cells, masks};
-use glug::liquid::{Core, CoreScratch};
+use glug::liquid::{Core, CoreScratch, MOST_CELLS};
 use glug::math::{Vector, unflatten};
 use glug::sim::{AirSource, Bubbles, Drain, Flow, FrameReport, Model, Setup, Simulation};
 use rayon::ThreadPoolBuilder;
@@ -68,7 +68,11 @@ fn affine_fields_are_carried<const D: usize>(cells: usize) {
                 let ax = apply(x);
                 let aax = apply(ax);
                 let aaax = apply(aax);
-                let from = std::array::from_fn(|k| x[k] - ax[k] + aax[k] / 2.0 - aaax[k] / 6.0);
+                let from: [f64; D] = std::array::from_fn(|k| x[k] - ax[k] + aax[k] / 2.0 - aaax[k] / 6.0);
+                // No step is so long that liquid goes further.
+                if (0..D).any(|k| ax[k].abs().max((x[k] - from[k]).abs()) > MOST_CELLS) {
+                    continue;
+                }
                 let (found, expected) = (f64::from(velocity[axis].block(slot)[local]), apply(from)[axis]);
                 assert!((found - expected).abs() < 2e-5, "{D}D {axis} {x:?}: {found}, not {expected}");
                 checked += usize::from((found - f64::from(before[axis].block(slot)[local])).abs() > 1e-3);
