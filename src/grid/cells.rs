@@ -91,6 +91,32 @@ impl CellSet {
         });
     }
 
+    /// Adds the cells up to `margin` cells away, diagonals included, however many that are.
+    pub fn spread_out<const D: usize>(&mut self, blocks: &Blocks<D>, mut margin: usize) {
+        while margin > 0 {
+            let step = margin.min(FURTHEST);
+            self.grow(blocks, |_| [[step; 2]; D]);
+            margin -= step;
+        }
+    }
+
+    /// Changes the cells of every block that has any; cells that were none are not to be added.
+    pub fn map(&mut self, cells: impl Fn(usize, &Bits) -> Bits) {
+        for &slot in self.slots.as_slice() {
+            self.bits[slot as usize] = cells(slot as usize, &self.bits[slot as usize]);
+        }
+    }
+
+    /// Adds the cells of another set.
+    pub fn unite<const D: usize>(&mut self, blocks: &Blocks<D>, other: &CellSet) {
+        self.bits.resize(blocks.slot_count());
+        for &slot in other.slots.as_slice() {
+            let slot = slot as usize;
+            self.bits[slot] = masks::or(&self.bits[slot], other.bits(slot));
+        }
+        self.list(blocks);
+    }
+
     /// Takes away the cells with one outside the set up to `margin` cells away, diagonals included.
     pub fn shrink<const D: usize>(&mut self, blocks: &Blocks<D>, margin: usize) {
         let all = masks::all(D);

@@ -30,6 +30,24 @@ impl Layout {
         self.places(cell, index)[1]
     }
 
+    /// The indices of a cell's particles that are missing among those there: those in whose part of the cell nobody is
+    /// first, then any, until the cell is full with them.
+    pub(super) fn free_places<const D: usize>(
+        &self,
+        cell: [i32; D],
+        there: &[[f32; D]],
+    ) -> impl Iterator<Item = usize> + use<D> {
+        let part = |x: &[f32; D]| {
+            let sub =
+                |k: usize| (((x[k] - cell[k] as f32) * self.per_axis as f32) as usize).min(self.per_axis - 1);
+            (0..D).rev().fold(0, |index, k| index * self.per_axis + sub(k))
+        };
+        let taken = there.iter().fold(0u32, |taken, x| taken | 1 << part(x));
+        let count = self.per_cell(D);
+        let is_taken = move |index: &usize| taken >> index & 1 == 1;
+        (0..count).filter(move |index| !is_taken(index)).chain((0..count).filter(is_taken))
+    }
+
     /// The regular place of a cell's `index`-th particle and the jittered one, in cells.
     fn places<const D: usize>(&self, cell: [i32; D], index: usize) -> [[f32; D]; 2] {
         let sub = unflatten::<D>(index, self.per_axis);

@@ -22,7 +22,7 @@ pub use advect::{MOST_CELLS, advect, advect_seeded, collide};
 pub use affine_cells::{AFFINE_REACH, AffineCells, no_affine_cells};
 pub use emit::{Emitter, Layout, drain, seed};
 pub use midpoint::extrapolate_to_midpoint;
-pub use narrow_band::{CORE_DEPTH, Core, CoreScratch};
+pub use narrow_band::{Band, CORE_DEPTH, Core, CoreScratch};
 pub use particles::Particles;
 pub use reseed::{Bounds, Reseeded, reseed};
 pub use sort::{CellRanges, MARGIN_CELLS, Sorter};

@@ -127,10 +127,7 @@ impl<const D: usize> Nursery<'_, D> {
     /// Calls `born` with the place in a block, in cells, of every particle that the block lacks.
     fn each_birth(&self, slot: usize, mut born: impl FnMut(&[f32; D])) {
         let clear = self.boundary.nearness(slot) == Nearness::Clear;
-        let mut corner = [1f32; MOST];
-        if !clear {
-            load_halo(self.blocks, &self.boundary.corner, slot, HALO, &mut corner);
-        }
+        let corner = if clear { [1f32; MOST] } else { wall_corners(self.blocks, self.boundary, slot) };
         for (cell, range) in self.ranges.cells(slot).enumerate() {
             let count = range.len();
             if count >= self.fewest || !self.is_deep(slot, cell) {
@@ -151,8 +148,19 @@ impl<const D: usize> Nursery<'_, D> {
     }
 }
 
+/// Wall distances in and around a block, for [`corner_sample`].
+pub(super) fn wall_corners<const D: usize>(
+    blocks: &Blocks<D>,
+    boundary: &Boundary<D>,
+    slot: usize,
+) -> [f32; MOST] {
+    let mut corner = [1f32; MOST];
+    load_halo(blocks, &boundary.corner, slot, HALO, &mut corner);
+    corner
+}
+
 /// Interpolates a value given at the corners of cells.
-fn corner_sample<const D: usize>(corner: &[f32; MOST], x: &[f32; D]) -> f32 {
+pub(super) fn corner_sample<const D: usize>(corner: &[f32; MOST], x: &[f32; D]) -> f32 {
     let low = x.map(|x| x as i32);
     let base = HALO.index(low);
     (0..power(2, D))

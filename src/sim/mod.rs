@@ -4,6 +4,7 @@ mod affine_cells;
 mod air;
 mod bubbles;
 mod clock;
+mod narrow_band;
 mod params;
 mod report;
 mod save;

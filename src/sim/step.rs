@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::geometry::{Shape, label_cells};
+use crate::geometry::label_cells;
 use crate::grid::{
     self, Blocks, CHUNKS, FaceMask, Field, SIDE, for_each_block, for_each_block_collecting, masks,
 };
@@ -15,7 +15,8 @@ use crate::tiles::{Division, TileDomain, TileRules, TileSize};
 use super::affine_cells::{affine_cells_at_midpoint, affine_cells_in_tiles};
 use super::air::{Air, AirInput};
 use super::clock::StageClock;
-use super::{AirSource, Drain, Model, Params, Scratch, SimError, Source, Stage, StageTimes, State};
+use super::narrow_band::find_core;
+use super::{Model, Params, Scratch, SimError, Stage, StageTimes, State};
 
 /// Layers of faces around the liquid that get a velocity: as far as a particle may go in a substep, and the
 /// interpolation at its end.
@@ -144,6 +145,7 @@ fn solve_on_grid<const D: usize>(
     clock.lap(Stage::Track);
     find_unknowns(state, scratch);
     lay_tiles(state, params, scratch);
+    find_core(state, params, scratch);
     clock.lap(Stage::Tiles);
 
     let has_tiles = scratch.projection.tiling.is_some();
@@ -209,7 +211,7 @@ fn advect<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut S
         affine_cells_at_midpoint(blocks, &scratch.projection, earlier, share, dt, &mut scratch.affine);
     liquid::advect(particles, ranges, blocks, earlier, dt, affine);
     liquid::advect_seeded(particles, core, blocks, earlier, dt);
-    scratch.core.advect(core, blocks, velocity, earlier, dt);
+    scratch.core.advect(core, blocks, &scratch.boundary, velocity, earlier, dt);
     std::mem::swap(velocity, earlier);
     state.last_dt = dt;
     state.time += dt;
@@ -322,12 +324,7 @@ fn find_unknowns<const D: usize>(state: &State<D>, scratch: &mut Scratch<D>) {
 fn lay_tiles<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>) {
     lay_tiles_by(&tile_rules(params), state, scratch, params.reduced_advection);
     let Some(tiling) = &scratch.projection.tiling else { return };
-    let State { blocks, sources, drains, air_sources, tracker, component_roles, .. } = state;
-    let target = &mut scratch.core.target;
-    if !target.is_empty() {
-        let shapes = shapes_with_traffic(sources, drains, air_sources);
-        target.retain(blocks, |slot| is_far_from(blocks, slot, &shapes));
-    }
+    let State { tracker, component_roles, .. } = state;
     scratch.air.ask_outside(tracker, component_roles, tiling);
 }
 
@@ -359,26 +356,6 @@ fn lay_tiles_by<const D: usize>(
     if let Some(rules) = in_gas.as_ref().filter(|_| state.component_roles.has_gas()) {
         tiling.add_gas(&domain, label, gas, rules);
     }
-}
-
-/// The shapes in which liquid comes or goes: there it needs its particles.
-fn shapes_with_traffic<'a, const D: usize>(
-    sources: &'a [Source<D>],
-    drains: &'a [Drain<D>],
-    air_sources: &'a [AirSource<D>],
-) -> Vec<&'a Shape<D>> {
-    let sources = sources.iter().map(|source| &source.shape);
-    let drains = drains.iter().map(|drain| &drain.shape);
-    sources.chain(drains).chain(air_sources.iter().map(|source| &source.shape)).collect()
-}
-
-/// Whether nothing of a block can get into one of the shapes in a substep.
-fn is_far_from<const D: usize>(blocks: &Blocks<D>, slot: usize, shapes: &[&Shape<D>]) -> bool {
-    let (half, dx) = (0.5 * SIDE as Real, blocks.grid().dx);
-    let first = blocks.first_cell(slot);
-    let centre = Vector::from_fn(|k, _| (first[k] as Real + half) * dx);
-    let near = (half + liquid::CORE_DEPTH as Real) * (D as Real).sqrt() * dx;
-    shapes.iter().all(|shape| shape.distance(&centre) > near)
 }
 
 /// Where tiles of liquid and of air with mass may be.
@@ -568,7 +545,8 @@ fn transfer_to_particles<const D: usize>(
         );
     }
     let State { core: cells, particles, ranges, blocks, velocity, .. } = state;
-    let settled = core.update(cells, particles, ranges, blocks, velocity, &layout, params.flip as f32);
+    let settled =
+        core.update(cells, particles, ranges, blocks, boundary, velocity, &layout, params.flip as f32);
     Reseeded { added: done.added + settled.added, removed: done.removed + settled.removed }
 }
 

@@ -77,11 +77,13 @@ macro_rules! table {
     (@type switch) => { bool };
     (@type choice $type:ident) => { $type };
     (@type tile_width $($names:tt)*) => { u32 };
+    (@type layers $($names:tt)*) => { u32 };
     (@kind number $min:literal, $max:literal) => { ParamKind::Number { min: $min, max: $max } };
     (@kind whole $min:literal, $max:literal) => { ParamKind::Whole { min: $min, max: $max } };
     (@kind switch) => { ParamKind::Switch };
     (@kind choice $type:ident) => { ParamKind::Choice($type::NAMES) };
     (@kind tile_width $($names:literal),*) => { ParamKind::Choice(&[$($names),*]) };
+    (@kind layers $($names:literal),*) => { ParamKind::Choice(&[$($names),*]) };
     (@live live) => { true };
     (@live restarts) => { false };
     (@condition) => { |_| true };
@@ -91,6 +93,7 @@ macro_rules! table {
     (@get switch $place:expr) => { ParamValue::Switch($place) };
     (@get choice $place:expr) => { ParamValue::Choice($place.name()) };
     (@get tile_width $place:expr) => { ParamValue::Choice(tile_width_name($place)) };
+    (@get layers $place:expr) => { ParamValue::Choice(layers_name($place)) };
     (@set number($($range:tt)*) $place:expr, $value:expr) => {
         if let ParamValue::Number(number) = $value { $place = *number }
     };
@@ -104,6 +107,9 @@ macro_rules! table {
         if let ParamValue::Choice(name) = $value && let Some(found) = $type::from_name(name) { $place = found }
     };
     (@set tile_width($($range:tt)*) $place:expr, $value:expr) => {
+        if let ParamValue::Choice(name) = $value { $place = name.parse().unwrap_or(0) }
+    };
+    (@set layers($($range:tt)*) $place:expr, $value:expr) => {
         if let ParamValue::Choice(name) = $value { $place = name.parse().unwrap_or(0) }
     };
 }
@@ -135,6 +141,8 @@ table! {
             "Jitter", "Randomness of the particles' first places, as a share of their spacing.";
         reseed: switch(), "", true, live, Basic, ALL;
             "Reseed", "Add particles to starved cells and remove them from crowded ones.";
+        narrow_band: layers("full", "6", "8", "10", "12", "16", "24", "32"), "cells", 0, live, Basic, ALL;
+            "Narrow band", "Cells of particles below every surface; deeper liquid is carried by the grid alone, faster and with less memory. full: particles everywhere.";
     }
     Volume {
         volume_correction: number(0.0, 20.0), "1/s", 4.0, live, Basic, ALL;
@@ -186,6 +194,20 @@ const fn tile_width_name(cells: u32) -> &'static str {
         9..=16 => "16",
         17..=32 => "32",
         _ => "64",
+    }
+}
+
+/// A number of layers as the panel shows it; 0 is for all there are.
+const fn layers_name(cells: u32) -> &'static str {
+    match cells {
+        0 => "full",
+        1..=6 => "6",
+        7..=8 => "8",
+        9..=10 => "10",
+        11..=12 => "12",
+        13..=16 => "16",
+        17..=24 => "24",
+        _ => "32",
     }
 }
 

@@ -474,6 +474,10 @@ impl Writer {
             let density = random.by_powers(lightest, 20000.0).min(random.by_powers(lightest, 20000.0));
             list.push(format!("air_density: {}", number(density)));
         }
+        // Drawn last, as all that came later: the scenes of before stay what they were.
+        if self.random.chance(0.5) {
+            list.push(format!("narrow_band: {}", self.random.pick(&["full", "6", "8", "12"])));
+        }
         list.join(", ")
     }
 

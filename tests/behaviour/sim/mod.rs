@@ -1,6 +1,7 @@
 //! Whole simulations.
 
 mod growth;
+mod narrow_band;
 mod physics;
 mod scenes;
 mod traffic;

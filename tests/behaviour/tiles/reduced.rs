@@ -2,9 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use glug::geometry::Shape;
+use glug::geometry::{Boundary, Shape, Walls};
 use glug::grid::{Blocks, FaceMask, Field, Grid, SIDE, block_cells, masks};
-use glug::liquid::{Core, CoreScratch};
+use glug::liquid::{Core, CoreScratch, MOST_CELLS};
 use glug::math::{Vector, unflatten};
 use glug::sim::{AirSource, Bubbles, Drain, Flow, FrameReport, Model, Setup, Simulation};
 use rayon::ThreadPoolBuilder;
@@ -47,12 +47,15 @@ fn affine_fields_are_carried<const D: usize>(cells: usize) {
             }
         }
     }
+    let open = Walls { solids: Vec::new(), size: [cells as f64; D], open: [[true; 2]; D] };
+    let mut boundary = Boundary::new();
+    boundary.update(&blocks, &open, 0.0);
     let (mut core, mut scratch) = (Core::default(), CoreScratch::<D>::new());
     core.cells.fill(&blocks, |slot| {
         let inside = blocks.first_cell(slot).iter().all(|&c| c >= 8 && c + 16 <= cells as i32);
         if inside { masks::all(D) } else { masks::NONE }
     });
-    scratch.advect(&core, &blocks, &velocity, &velocity, 1.0);
+    scratch.advect(&core, &blocks, &boundary, &velocity, &velocity, 1.0);
     assert!(scratch.moved.len() > core.cells.len() && !core.cells.is_empty(), "{D}D: the hollow moves");
     let before = velocity.clone();
     scratch.write_velocity(&mut velocity, &mut known);
@@ -65,7 +68,11 @@ fn affine_fields_are_carried<const D: usize>(cells: usize) {
                 let ax = apply(x);
                 let aax = apply(ax);
                 let aaax = apply(aax);
-                let from = std::array::from_fn(|k| x[k] - ax[k] + aax[k] / 2.0 - aaax[k] / 6.0);
+                let from: [f64; D] = std::array::from_fn(|k| x[k] - ax[k] + aax[k] / 2.0 - aaax[k] / 6.0);
+                // No step is so long that liquid goes further.
+                if (0..D).any(|k| ax[k].abs().max((x[k] - from[k]).abs()) > MOST_CELLS) {
+                    continue;
+                }
                 let (found, expected) = (f64::from(velocity[axis].block(slot)[local]), apply(from)[axis]);
                 assert!((found - expected).abs() < 2e-5, "{D}D {axis} {x:?}: {found}, not {expected}");
                 checked += usize::from((found - f64::from(before[axis].block(slot)[local])).abs() > 1e-3);

@@ -1,40 +1,43 @@
-//! Reduced advection: a narrow band of particles (Ferstl et al. 2016) around a core without any.
+//! A narrow band of particles (Ferstl et al. 2016) around a core without any.
 //!
-//! Deep inside liquid that moves in affine tiles, particles tell the grid nothing that it does not know: where liquid
-//! is, and how fast. So they are left out there, in all cells of the *core*, and the grid speaks for itself.
+//! Deep below the surface particles tell the grid little that it does not know: where liquid is, and how fast. So they are
+//! left out there, in all cells of the *core*, and the grid speaks for itself.
 //!
 //! * The core moves with the liquid: what a cell lacks is advected into the cells that it flows into. Where that may
 //!   have happened during a substep is found from the fastest flow in it, and all those cells count as core until its
 //!   end.
-//! * They are liquid as they were, and so are all cells around them: a core lies deeper below every surface and wall
-//!   than anything can go in a substep ([`CORE_DEPTH`]).
-//! * The velocity on their faces, and on those that their particles would have reached, is advected on the grid: traced
-//!   back along the path that a particle would have come, and looked up there (semi-Lagrangian). For an affine field
-//!   `u = A x + b` this is the affine field that self-advection gives, `A' = −A A`, `b' = −A b` over a short time. What
-//!   the method is blamed for, the smoothing by interpolation, is not there: linear interpolation of an affine field is
-//!   exact. It only happens at the seams between tiles, where liquid flows from one into the next, which is why tracing
-//!   on the grid is better than moving each tile's field on by itself.
-//! * At the end of the substep the next core is known. Cells that are no part of it get a full set of new particles at
-//!   well-spread places, which move as the grid does; those in it lose what drifted in.
+//! * They are liquid as they were, and so are all cells around them that are not in walls: a core lies deeper below every
+//!   surface, and further from every wall that moves, than anything can go in a substep ([`CORE_DEPTH`]).
+//! * The velocity on their faces, and on those that their particles would have reached, is carried by the grid, to second
+//!   order ([`carry`]). For an affine field `u = A x + b` this is the affine field that self-advection gives,
+//!   `A' = −A A`, `b' = −A b` over a short time.
+//! * At the end of the substep the next core is known ([`target`]). Cells that are no part of it and have too few particles
+//!   get new ones where there is room between those that they have; these move as the grid does. Particles in the next
+//!   core are removed.
 //!
 //! No particles are kept inside the core rather than a few: one particle per cell would have to be moved, sorted and
-//! counted like eight, and adds noise to what the grid knows exactly.
+//! counted like eight, and adds noise to what the grid knows.
+
+mod carry;
+mod target;
 
 use rayon::prelude::*;
 
 use crate::archive::{ArchiveError, Reader, Writer};
+use crate::geometry::{Boundary, Nearness};
 use crate::grid::masks::{self, Bits};
 use crate::grid::{
-    Blocks, CellSet, DisjointMut, FaceMask, Field, Halo, SIDE, block_cells, for_each_block, halo_cells,
-    load_halo,
+    Blocks, CellSet, DisjointMut, FaceMask, Field, Halo, SIDE, block_cells, for_each_block, load_halo, share,
 };
-use crate::math::{Real, power, unflatten};
+use crate::math::{Real, unflatten};
 
-use super::advect::{self, lane_displacement};
-use super::kernel::lane_sample;
-use super::lanes::{Job, LANES, Wide, dispatch};
+use super::lanes::dispatch;
+use super::reseed::{corner_sample, wall_corners};
 use super::transfer::gather_new;
-use super::{CellRanges, Layout, MARGIN_CELLS, Particles, Reseeded};
+use super::{Bounds, CellRanges, Layout, MARGIN_CELLS, Particles, Reseeded};
+
+use carry::{Carry, FAR, FURTHEST, MOST_FAR, MOST_NEAR, NEAR, SPAN_FAR, SPAN_NEAR};
+pub use target::Band;
 
 /// Cells between a core and whatever must have particles: as far as liquid goes in a substep, and the cells around
 /// whose faces particles would have reached.
@@ -44,9 +47,7 @@ pub const CORE_DEPTH: usize = MARGIN_CELLS + 1;
 /// ordinary reseeding notices.
 const STILL: f32 = 1e-3;
 
-/// Room for the end of the path, and for the interpolation there.
-const HALO: Halo = Halo::new(5);
-const MOST: usize = halo_cells(HALO, 3);
+const _: () = assert!(FURTHEST >= MARGIN_CELLS);
 
 /// The part of the liquid that has no particles, between two substeps.
 #[derive(Clone, Debug, Default)]
@@ -129,6 +130,12 @@ pub struct CoreScratch<const D: usize> {
     pub target: CellSet,
     /// Blocks to store, as places in the lookup table.
     pub needed: Vec<u32>,
+    /// Cells too near to the surface for the core.
+    outside: CellSet,
+    /// Cells near a wall that moves.
+    walls: CellSet,
+    /// Cells of the core that stay without particles though others like them keep theirs.
+    stay: CellSet,
     /// New particles by block: slot, first place, and one past the last.
     plan: Vec<[u32; 3]>,
 }
@@ -144,13 +151,17 @@ impl<const D: usize> CoreScratch<D> {
             advected: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
             target: CellSet::new(),
             needed: Vec::new(),
+            outside: CellSet::new(),
+            walls: CellSet::new(),
+            stay: CellSet::new(),
             plan: Vec::new(),
         }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        [&self.moved, &self.around, &self.target].into_iter().map(CellSet::bytes).sum::<usize>()
+        let sets = [&self.moved, &self.around, &self.target, &self.outside, &self.walls, &self.stay];
+        sets.into_iter().map(CellSet::bytes).sum::<usize>()
             + self.range.bytes()
             + self.reach.bytes()
             + self.advected.iter().map(Field::bytes).sum::<usize>()
@@ -163,6 +174,7 @@ impl<const D: usize> CoreScratch<D> {
         &mut self,
         core: &Core,
         blocks: &Blocks<D>,
+        boundary: &Boundary<D>,
         now: &[Field<f32>; D],
         midpoint: &[Field<f32>; D],
         dt: Real,
@@ -177,25 +189,35 @@ impl<const D: usize> CoreScratch<D> {
         let reach = &self.reach;
         self.moved.fill(blocks, |slot| *core.cells.bits(slot));
         self.moved.grow(blocks, |slot| reach[slot]);
+        // There is room for liquid in walls neither before nor after.
+        self.moved.map(|slot, bits| masks::without(bits, &full_cells(boundary, slot)));
         let moved = &self.moved;
         self.around.fill(blocks, |slot| *moved.bits(slot));
         self.around.grow(blocks, |_| [[1; 2]; D]);
         self.advected.iter_mut().for_each(|field| field.resize(blocks.slot_count()));
         let around = &self.around;
-        for_each_block(around.slots(), self.advected.each_mut().map(Field::parts), |slot, advected| {
-            let (mut paths, mut faces) = ([0f32; 3 * advect::MOST], [[0f32; MOST]; D]);
-            for axis in 0..D {
-                let path = &mut paths[axis * advect::MOST..(axis + 1) * advect::MOST];
-                load_halo(blocks, &midpoint[axis], slot, advect::HALO, path);
-                load_halo(blocks, &now[axis], slot, HALO, &mut faces[axis]);
+        let carried = self.advected.each_mut().map(|field| DisjointMut::new(field.as_mut_slice()));
+        let slots = around.slots().as_slice();
+        share(slots.len(), 4, &|range| {
+            // Room for the velocities around a block, made once for many.
+            let mut paths = [[0f32; MOST_NEAR]; D];
+            let (mut near, mut far) = ([[0f32; MOST_NEAR]; D], None);
+            for slot in slots[range].iter().map(|&slot| slot as usize) {
+                load_faces(blocks, midpoint, slot, NEAR, &mut paths);
+                let own = slot * block_cells(D)..(slot + 1) * block_cells(D);
+                // SAFETY: blocks own disjoint ranges of faces.
+                let carried = carried.each_ref().map(|carried| unsafe { carried.range(own.clone()) });
+                let (bits, paths) = (around.bits(slot), &paths);
+                if reach[slot].iter().flatten().all(|&cells| cells < NEAR.margin) {
+                    load_faces(blocks, now, slot, NEAR, &mut near);
+                    let faces = &near;
+                    dispatch(NearCarry { bits, paths, cells_per_speed, faces, carried });
+                } else {
+                    let faces = far.get_or_insert_with(|| Box::new([[0f32; MOST_FAR]; D]));
+                    load_faces(blocks, now, slot, FAR, faces);
+                    dispatch(FarCarry { bits, paths, cells_per_speed, faces: &**faces, carried });
+                }
             }
-            dispatch(Backtrace {
-                bits: around.bits(slot),
-                paths: &paths,
-                faces: &faces,
-                cells_per_speed,
-                advected,
-            });
         });
     }
 
@@ -216,12 +238,7 @@ impl<const D: usize> CoreScratch<D> {
         let around = &self.around;
         for_each_block(around.slots(), self.range.parts(), |slot, range| {
             for (range, field) in range[0].iter_mut().zip(midpoint) {
-                for (row, values) in field.block(slot).chunks_exact(SIDE).enumerate() {
-                    // All of a row or nothing: a little too far does no harm.
-                    if around.row(slot, row) != 0 {
-                        *range = values.iter().fold(*range, |[low, high], &u| [low.min(u), high.max(u)]);
-                    }
-                }
+                *range = range_of(around.bits(slot), field.block(slot));
             }
         });
         let range = &self.range;
@@ -277,8 +294,8 @@ impl<const D: usize> CoreScratch<D> {
         }
     }
 
-    /// Makes the core what it is to be: fills the cells that it leaves with particles that move as the grid does, and
-    /// removes those in the others. Particles are sorted up to those that were added afterwards.
+    /// Makes the core what it is to be: fills cells that it leaves with particles that move as the grid does, and
+    /// removes those in its cells. Particles are sorted up to those that were added afterwards.
     #[allow(clippy::too_many_arguments, reason = "what a particle needs to be born: place and field")]
     pub fn update(
         &mut self,
@@ -286,6 +303,7 @@ impl<const D: usize> CoreScratch<D> {
         particles: &mut Particles<D>,
         ranges: &CellRanges,
         blocks: &Blocks<D>,
+        boundary: &Boundary<D>,
         velocity: &[Field<f32>; D],
         layout: &Layout,
         flip: f32,
@@ -293,25 +311,23 @@ impl<const D: usize> CoreScratch<D> {
         if self.moved.is_empty() && self.target.is_empty() {
             return Reseeded::default();
         }
-        let removed = self.empty(particles, ranges, blocks);
-        let added = self.refill(core, particles, blocks, velocity, layout, flip);
+        let removed = self.empty(particles, ranges);
+        let added = self.refill(core, particles, ranges, blocks, boundary, velocity, layout, flip);
         let target = &self.target;
         core.cells.fill(blocks, |slot| *target.bits(slot));
         Reseeded { added, removed }
     }
 
-    /// Removes all particles of the cells that are core or were. Those left behind in the latter are unevenly spread.
-    fn empty(&self, particles: &mut Particles<D>, ranges: &CellRanges, blocks: &Blocks<D>) -> usize {
+    /// Removes all particles of the next core.
+    fn empty(&self, particles: &mut Particles<D>, ranges: &CellRanges) -> usize {
         let position = DisjointMut::new(&mut particles.position);
-        let removed = blocks.slots().as_slice().par_iter().with_min_len(16).map(|&slot| {
+        let removed = self.target.slots().as_slice().par_iter().with_min_len(16).map(|&slot| {
             let (slot, position) = (slot as usize, &position);
-            let (before, after) = (self.moved.bits(slot), self.target.bits(slot));
-            let either: Bits = std::array::from_fn(|word| before[word] | after[word]);
-            if ranges.of_block(slot).is_empty() || either == masks::NONE {
+            if ranges.of_block(slot).is_empty() {
                 return 0;
             }
             let mut count = 0;
-            for cell in masks::each(&either) {
+            for cell in masks::each(self.target.bits(slot)) {
                 for i in ranges.of_cells(slot, cell, cell) {
                     // SAFETY: cells have disjoint ranges of particles.
                     let position = unsafe { position.at(i) };
@@ -324,46 +340,62 @@ impl<const D: usize> CoreScratch<D> {
         removed.sum()
     }
 
+    /// Fills the cells that the core leaves, as far as they have too few particles.
+    #[allow(clippy::too_many_arguments, reason = "what a particle needs to be born: place and field")]
     fn refill(
         &mut self,
         core: &mut Core,
         particles: &mut Particles<D>,
+        ranges: &CellRanges,
         blocks: &Blocks<D>,
+        boundary: &Boundary<D>,
         velocity: &[Field<f32>; D],
         layout: &Layout,
         flip: f32,
     ) -> usize {
         let (moved, target) = (&self.moved, &self.target);
-        let left = |slot: usize| -> Bits {
-            let (before, after) = (moved.bits(slot), target.bits(slot));
-            masks::without(before, after)
-        };
         let (first, per_cell) = (particles.len(), layout.per_cell(D));
-        let mut end = first;
-        self.plan.clear();
-        for &slot in moved.slots().as_slice() {
-            let cells: u32 = left(slot as usize).iter().map(|word| word.count_ones()).sum();
-            if cells > 0 {
-                let start = end;
-                end += cells as usize * per_cell;
-                self.plan.push([slot, start as u32, end as u32]);
-            }
-        }
-        particles.extend(end - first);
-        let positions = DisjointMut::new(&mut particles.position);
-        self.plan.par_iter().for_each(|&[slot, first, _]| {
-            let (positions, low) = (&positions, blocks.first_cell(slot as usize));
-            let mut next = first as usize;
-            for cell in masks::each(&left(slot as usize)) {
+        let fewest = Bounds::around(per_cell).fewest;
+        let old = &particles.position;
+        let born = moved.slots().as_slice().par_iter().with_min_len(4).map(|&slot| {
+            let (slot, low) = (slot as usize, blocks.first_cell(slot as usize));
+            let left = masks::without(moved.bits(slot), target.bits(slot));
+            let (mut born, mut walls) = (Vec::new(), None);
+            for cell in masks::each(&left) {
+                let own = ranges.of_cells(slot, cell, cell);
+                if own.len() >= fewest {
+                    continue;
+                }
                 let at = unflatten::<D>(cell, SIDE);
                 let cell = std::array::from_fn(|k| low[k] + at[k] as i32);
-                for index in 0..per_cell {
-                    // SAFETY: every block has places of its own, as counted above.
-                    unsafe { *positions.at(next) = layout.place(cell, index) };
-                    next += 1;
+                let free = layout.free_places(cell, &old[own.clone()]).take(per_cell - own.len());
+                let places = free.map(|index| layout.place(cell, index));
+                if boundary.nearness(slot) == Nearness::Clear {
+                    born.extend(places);
+                } else {
+                    let walls = walls.get_or_insert_with(|| wall_corners(blocks, boundary, slot));
+                    born.extend(places.filter(|place| {
+                        corner_sample::<D>(walls, &std::array::from_fn(|k| place[k] - low[k] as f32))
+                            >= WALL_SKIN
+                    }));
                 }
             }
+            (slot as u32, born)
         });
+        let born: Vec<(u32, Vec<[f32; D]>)> = born.filter(|(_, born)| !born.is_empty()).collect();
+        self.plan.clear();
+        let mut end = first;
+        for (slot, born) in &born {
+            self.plan.push([*slot, end as u32, (end + born.len()) as u32]);
+            end += born.len();
+        }
+        particles.extend(end - first);
+        let mut new = &mut particles.position[first..];
+        for (_, born) in &born {
+            let own;
+            (own, new) = new.split_at_mut(born.len());
+            own.copy_from_slice(born);
+        }
         core.seeded.clear();
         core.seeded.extend_from_slice(&self.plan);
         gather_new(particles, core.seeded(), blocks, velocity, flip);
@@ -371,103 +403,50 @@ impl<const D: usize> CoreScratch<D> {
     }
 }
 
+/// How far from walls new particles are put at least, in cells: half of what is between two.
+const WALL_SKIN: f32 = 0.25;
+
+/// The cells of a block that are in walls, or so near to one that nobody needs to be there, or shut in by walls.
+fn full_cells<const D: usize>(boundary: &Boundary<D>, slot: usize) -> Bits {
+    if boundary.nearness(slot) == Nearness::Clear {
+        return masks::NONE;
+    }
+    let walls = boundary.bits(slot);
+    masks::or(&walls.full, &walls.closed)
+}
+
+type NearCarry<'a, const D: usize> = Carry<'a, D, { NEAR.margin }, MOST_NEAR, SPAN_NEAR>;
+type FarCarry<'a, const D: usize> = Carry<'a, D, { FAR.margin }, MOST_FAR, SPAN_FAR>;
+
+/// Copies the velocities in and around a block.
+#[inline(always)]
+fn load_faces<const D: usize, const N: usize>(
+    blocks: &Blocks<D>,
+    velocity: &[Field<f32>; D],
+    slot: usize,
+    halo: Halo,
+    faces: &mut [[f32; N]; D],
+) {
+    velocity.iter().zip(faces).for_each(|(field, faces)| load_halo(blocks, field, slot, halo, faces));
+}
+
+/// The least and the largest of some of a block's values; zero is among them. All of a row or nothing: a little too much
+/// does no harm.
+fn range_of(bits: &Bits, values: &[f32]) -> [f32; 2] {
+    let (mut low, mut high) = ([0f32; SIDE], [0f32; SIDE]);
+    for (row, values) in values.as_chunks::<SIDE>().0.iter().enumerate() {
+        if masks::row(bits, row) != 0 {
+            for x in 0..SIDE {
+                low[x] = if values[x] < low[x] { values[x] } else { low[x] };
+                high[x] = if values[x] > high[x] { values[x] } else { high[x] };
+            }
+        }
+    }
+    [low.into_iter().fold(0.0, f32::min), high.into_iter().fold(0.0, f32::max)]
+}
+
 impl<const D: usize> Default for CoreScratch<D> {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// Points along each axis of a block, its ends among them, where the path that liquid came is found.
-const POINTS: usize = 3;
-const SPACING: f32 = SIDE as f32 / (POINTS - 1) as f32;
-/// Such points of a block in 3D, rounded up to whole groups of lanes.
-const MOST_POINTS: usize = (POINTS * POINTS * POINTS).next_multiple_of(LANES);
-
-/// How much each of those points along an axis counts at `x`, in cells from the block's low corner.
-fn shares(x: f32) -> [f32; POINTS] {
-    std::array::from_fn(|point| (1.0 - (x / SPACING - point as f32).abs()).max(0.0))
-}
-
-/// A block's faces, traced back. The displacement is found at a few points and interpolated: that of an affine field is
-/// affine as well.
-struct Backtrace<'a, const D: usize> {
-    /// Cells whose low faces are wanted.
-    bits: &'a Bits,
-    paths: &'a [f32; 3 * advect::MOST],
-    faces: &'a [[f32; MOST]; D],
-    cells_per_speed: f32,
-    advected: [&'a mut [f32]; D],
-}
-
-impl<const D: usize> Job for Backtrace<'_, D> {
-    #[inline(always)]
-    fn run<W: Wide>(self) {
-        const { assert!(SIDE == LANES) };
-        let displacements = backtrace::<W, D>(self.paths, self.cells_per_speed);
-        for (axis, advected) in self.advected.into_iter().enumerate() {
-            let offset = |k: usize| if k == axis { 0.0 } else { 0.5 };
-            let along: [f32; LANES] = std::array::from_fn(|lane| lane as f32 + offset(0));
-            let mut share = [W::splat(0.0); POINTS];
-            for (point, share) in share.iter_mut().enumerate() {
-                *share = W::load(&along.map(|x| shares(x)[point]));
-            }
-            for row in 0..power(SIDE, D - 1) {
-                if masks::row(self.bits, row) == 0 {
-                    continue;
-                }
-                let at = unflatten::<D>(row * SIDE, SIDE);
-                let place: [f32; D] = std::array::from_fn(|k| at[k] as f32 + offset(k));
-                let mut from = [W::splat(0.0); D];
-                for k in 0..D {
-                    let start = if k == 0 { W::load(&along) } else { W::splat(place[k]) };
-                    let [a, b, c] = in_row(&displacements[k], &place).map(|part| W::splat(part));
-                    let back = a * share[0] + b * share[1] + c * share[2];
-                    let (low, high) = (0.5 - HALO.margin as f32, (HALO.side - HALO.margin) as f32 - 1.001);
-                    from[k] = W::within(start + back, low, high);
-                }
-                let found = W::store(lane_sample::<W, D, MOST>(&self.faces[axis], &from, axis, HALO));
-                advected[row * SIDE..][..SIDE].copy_from_slice(&found);
-            }
-        }
-    }
-}
-
-/// The displacement back from every point of a block, in cells, along the path that a particle would have come, by the
-/// scheme of [`super::advect()`].
-#[inline(always)]
-fn backtrace<W: Wide, const D: usize>(
-    paths: &[f32; 3 * advect::MOST],
-    cells_per_speed: f32,
-) -> [[f32; MOST_POINTS]; D] {
-    let mut displacements = [[0.0; MOST_POINTS]; D];
-    let back = W::splat(-cells_per_speed);
-    for first in (0..power(POINTS, D)).step_by(LANES) {
-        let mut x = [W::splat(0.0); D];
-        for k in 0..D {
-            // Past the last point, whatever comes: nobody looks at it.
-            let point = |lane: usize| (first + lane) / power(POINTS, k) % POINTS;
-            x[k] = W::load(&std::array::from_fn(|lane| point(lane) as f32 * SPACING));
-        }
-        let k1 = lane_displacement::<W, D>(paths, &x, back);
-        let k2 = lane_displacement::<W, D>(paths, &advect::along::<W, D>(&x, &k1, 0.5), back);
-        let k3 = lane_displacement::<W, D>(paths, &advect::along::<W, D>(&x, &k2, 0.75), back);
-        for k in 0..D {
-            let sum = W::splat(2.0) * k1[k] + W::splat(3.0) * k2[k] + W::splat(4.0) * k3[k];
-            displacements[k][first..][..LANES].copy_from_slice(&W::store(sum * W::splat(1.0 / 9.0)));
-        }
-    }
-    displacements
-}
-
-/// Interpolates between the points of a block along all axes but the first.
-#[inline(always)]
-fn in_row<const D: usize>(displacements: &[f32; MOST_POINTS], place: &[f32; D]) -> [f32; POINTS] {
-    let mut row = [0.0; POINTS];
-    for across in 0..power(POINTS, D - 1) {
-        let share: f32 = (1..D).map(|k| shares(place[k])[across / power(POINTS, k - 1) % POINTS]).product();
-        for (x, row) in row.iter_mut().enumerate() {
-            *row += share * displacements[across * POINTS + x];
-        }
-    }
-    row
 }
