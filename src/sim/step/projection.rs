@@ -1,0 +1,88 @@
+//! The projection of a substep: unknowns, the air's momentum, and what the solver is told.
+
+use crate::linear::SolverParams;
+use crate::math::Real;
+use crate::pressure::{self, Problem, Solved};
+use crate::sim::{Params, Scratch, State};
+
+use super::tiles::tile_rules;
+use super::{GridPass, StepLength};
+
+/// Carries the air's velocity through the substep, if air has mass; `velocity` is free before and afterwards.
+pub(super) fn advect_gas<const D: usize>(
+    state: &mut State<D>,
+    params: &Params,
+    scratch: &mut Scratch<D>,
+    dt: Real,
+) {
+    let State { gas, blocks, velocity, earlier, .. } = state;
+    if !params.model.has_gas() {
+        return gas.clear();
+    }
+    for field in velocity.iter_mut().chain(&mut *earlier) {
+        field.resize(blocks.slot_count());
+        blocks.fresh().iter().for_each(|&slot| field.block_mut(slot as usize).fill(0.0));
+    }
+    scratch.resize(blocks.slot_count());
+    if gas.resize(blocks, earlier) {
+        gas.advect(blocks, &mut scratch.before, velocity, dt);
+    }
+}
+
+/// Finds the cells that have a pressure.
+pub(super) fn find_unknowns<const D: usize>(state: &State<D>, scratch: &mut Scratch<D>) {
+    let roles = state.component_roles.roles(&scratch.air.components);
+    pressure::find_unknowns(&state.blocks, &roles, &mut scratch.projection);
+}
+
+pub(super) fn project<const D: usize>(
+    state: &mut State<D>,
+    params: &Params,
+    scratch: &mut Scratch<D>,
+    pass: &GridPass<'_>,
+) -> Solved {
+    let &GridPass { length: StepLength { dt, .. }, gravity, stop, .. } = pass;
+    let solver = solver_params(params, state.blocks.grid().dx, dt);
+    let State {
+        blocks, walls, surface, velocity, pressure, tiles, tracker, component_roles, gas, time, ..
+    } = state;
+    let Scratch { boundary, air, projection, valid, .. } = scratch;
+    let problem = Problem {
+        blocks,
+        boundary,
+        walls,
+        surface,
+        impulse: downward(gravity * dt),
+        roles: component_roles.roles(&air.components),
+        time: *time,
+    };
+    let has_gas = problem.roles.has_gas();
+    if has_gas {
+        pressure::mix_velocities(&problem, projection, &gas.velocity, velocity);
+    }
+    let solved =
+        pressure::project(velocity, valid, &problem, &solver, pressure, projection, &mut [], dt, Some(stop));
+    if has_gas {
+        pressure::separate_velocities(&problem, projection, velocity, valid, &mut gas.velocity);
+    }
+    air.note_pressures(tracker, component_roles, blocks, projection, pressure);
+    tiles.note(tile_rules(params), projection.tiling.as_deref());
+    solved
+}
+
+/// What the parameters mean to the linear solver in a substep of `dt` seconds.
+pub(in crate::sim) fn solver_params(params: &Params, dx: Real, dt: Real) -> SolverParams {
+    SolverParams {
+        tolerance: params.tolerance,
+        // The residual is a net outflow in m/s; over dx and times dt it is the compression in this substep.
+        floor: params.tolerance_floor * dx / dt,
+        max_iterations: params.max_iterations as usize,
+        preconditioner: params.preconditioner,
+        sweeps: params.sweeps as usize,
+        warm_start: params.warm_start,
+    }
+}
+
+pub(super) fn downward<const D: usize>(amount: Real) -> [Real; D] {
+    std::array::from_fn(|axis| if axis == 1 { -amount } else { 0.0 })
+}
