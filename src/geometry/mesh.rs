@@ -142,6 +142,21 @@ impl Mesh {
         [bounds.mins.into(), bounds.maxs.into()]
     }
 
+    /// The corners of all triangles, counter-clockwise seen from outside.
+    pub fn corners(&self) -> Vec<[Vector3<Real>; 3]> {
+        let points = self.triangles.vertices();
+        let corner = |index: u32| {
+            let point = points[index as usize];
+            Vector3::new(point.x, point.y, point.z)
+        };
+        self.triangles.indices().iter().map(|face| face.map(corner)).collect()
+    }
+
+    /// All its corners, each once.
+    pub fn points(&self) -> Vec<Vector3<Real>> {
+        self.triangles.vertices().iter().map(|point| Vector3::new(point.x, point.y, point.z)).collect()
+    }
+
     /// How many triangles there are.
     pub fn triangle_count(&self) -> usize {
         self.triangles.num_triangles()

@@ -24,7 +24,7 @@ const WALLS: Halo = Halo::new(5);
 const MOST_CORNERS: usize = halo_cells(WALLS, 3);
 
 /// Distance kept from solids, cells: just enough not to be caught by rounding.
-const SKIN: f32 = 0.02;
+pub(super) const SKIN: f32 = 0.02;
 
 /// Moves every particle by `dt` with Ralston's third-order Runge–Kutta scheme, then pushes those that ended up in
 /// a solid back to its surface. Particles that leave through an open side die. `affine(slot)` says where in a block

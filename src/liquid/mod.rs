@@ -5,6 +5,7 @@ mod advect;
 mod affine_cells;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod bodies;
 mod emit;
 mod kernel;
 mod lanes;
@@ -20,6 +21,7 @@ mod volume;
 
 pub use advect::{MOST_CELLS, advect, advect_seeded, collide};
 pub use affine_cells::{AFFINE_REACH, AffineCells, no_affine_cells};
+pub use bodies::{born_leave_bodies, leave_bodies};
 pub use emit::{Emitter, Layout, drain, seed};
 pub use midpoint::extrapolate_to_midpoint;
 pub use narrow_band::{Band, CORE_DEPTH, Core, CoreScratch};

@@ -67,6 +67,11 @@ impl CellRanges {
         self.start.bytes() + self.block.capacity() * size_of::<[u32; 2]>()
     }
 
+    /// Particles that were there at the sort: those behind were added since.
+    pub fn sorted_count<const D: usize>(&self, blocks: &Blocks<D>) -> usize {
+        blocks.slots().as_slice().iter().map(|&slot| self.of_block(slot as usize).end).max().unwrap_or(0)
+    }
+
     /// Particles of a block.
     #[inline]
     pub fn of_block(&self, slot: usize) -> std::ops::Range<usize> {

@@ -223,8 +223,7 @@ fn add_swept_flux<const D: usize>(
                 let (share, face) =
                     (open[axis][at + side.index() * HALO.stride(axis)], Face::of(cell, axis, side));
                 if share < 1.0 && !leads_into_far_air(problem.blocks, slot, face) {
-                    let flux = (1.0 - share as f64) * problem.wall_velocity(slot, face);
-                    bubbles.inflow[node] -= side.sign() * flux;
+                    bubbles.inflow[node] -= side.sign() * problem.scripted_flow(slot, face, share as f64);
                 }
             }
         }

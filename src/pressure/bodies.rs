@@ -86,6 +86,16 @@ impl<const D: usize> CoupledSystem<'_, D> {
         }
     }
 
+    /// Whether a cell is air, with a pressure or without.
+    pub fn is_air(&self, slot: usize, local: usize) -> bool {
+        self.label.block(slot)[local] == Label::Air
+    }
+
+    /// Whether a cell is liquid.
+    pub fn is_liquid(&self, slot: usize, local: usize) -> bool {
+        self.label.block(slot)[local] == Label::Liquid
+    }
+
     /// Adds a body with the response `K`, which has as many rows as the body has motions, and with these velocities `v*` of them.
     /// `faces` are what it closes, each with the velocity across it of every motion (m/s per unit of that).
     pub fn add_body<'f>(
@@ -99,9 +109,7 @@ impl<const D: usize> CoupledSystem<'_, D> {
         self.forces.clear();
         for (face, motion) in faces {
             let (slot, local, axis) = (face.slot as usize, face.local as usize, face.axis as usize);
-            let (low, is_beyond) = across(local, axis, Side::Low);
-            let beyond = self.problem.blocks.beside(slot, axis, Side::Low) as usize;
-            let low_slot = if is_beyond { beyond } else { slot };
+            let (low_slot, low) = cell_below(self.problem.blocks, slot, local, axis);
             let flow = face.share * motion.iter().zip(velocity).map(|(c, v)| c * v).sum::<f64>();
             // What flows across it leaves the cell on its low side, and enters that on its high side.
             for (slot, local, sign) in [(low_slot, low, 1.0), (slot, local, -1.0)] {
@@ -118,6 +126,17 @@ impl<const D: usize> CoupledSystem<'_, D> {
     }
 }
 
+/// The cell on the low side of a cell across an axis: its slot, and where it is there.
+pub(super) fn cell_below<const D: usize>(
+    blocks: &Blocks<D>,
+    slot: usize,
+    local: usize,
+    axis: usize,
+) -> (usize, usize) {
+    let (low, is_beyond) = across(local, axis, Side::Low);
+    (if is_beyond { blocks.beside(slot, axis, Side::Low) as usize } else { slot }, low)
+}
+
 /// A solution, as far as it concerns the bodies of one provider.
 pub struct Solution<'a, const D: usize> {
     /// Scaled pressures of cells.
@@ -126,6 +145,8 @@ pub struct Solution<'a, const D: usize> {
     pub shared_q: &'a [f64],
     /// Velocity that gravity adds in this step, m/s.
     pub impulse: [Real; D],
+    /// Width of cells, metres.
+    pub dx: Real,
     couplings: &'a Couplings,
     first: usize,
 }
@@ -189,7 +210,8 @@ pub(super) fn write_back<const D: usize>(
 ) {
     for (provider, &first) in providers.iter_mut().zip(firsts) {
         let (shared_q, couplings, impulse) = (&from.shared_q, &from.couplings, problem.impulse);
-        provider.respond(&Solution { q, shared_q, impulse, couplings, first });
+        let dx = problem.blocks.grid().dx;
+        provider.respond(&Solution { q, shared_q, impulse, dx, couplings, first });
         provider.write_back(problem.blocks, velocity, valid, q);
     }
 }

@@ -48,10 +48,10 @@ pub fn divergence<const D: usize>(
                     let face = at + side.index() * HALO.stride(axis);
                     let share = open[face] as f64;
                     let wall = match share < 1.0 {
-                        true => problem.wall_velocity(slot, Face::of(cell, axis, side)),
+                        true => problem.solid_flow(slot, Face::of(cell, axis, side), share),
                         false => 0.0,
                     };
-                    *outflow += side.sign() * (share * faces[face] as f64 + (1.0 - share) * wall);
+                    *outflow += side.sign() * (share * faces[face] as f64 + wall);
                 }
             }
         }

@@ -5,7 +5,7 @@ use crate::grid::{Blocks, Face, Field};
 use crate::math::Real;
 
 use super::phases::CellKind;
-use super::walls::face_velocity;
+use super::walls::{scripted_flow, solid_flow};
 
 /// What a projection is about.
 pub struct Problem<'a, const D: usize> {
@@ -76,12 +76,21 @@ impl Roles<'_> {
 }
 
 impl<const D: usize> Problem<'_, D> {
-    /// Velocity of the walls at the centre of a face, along the face's axis.
-    pub(super) fn wall_velocity(&self, slot: usize, face: Face<D>) -> Real {
+    /// What solids push along its axis through the closed share of a face: those that move by scripts, as bodies are not known
+    /// before the solve.
+    pub(super) fn scripted_flow(&self, slot: usize, face: Face<D>, open: Real) -> Real {
         if self.boundary.nearness(slot) != Nearness::Moving {
             return 0.0;
         }
-        face_velocity(self.blocks, self.walls, slot, face, self.time)
+        scripted_flow(self.blocks, self.boundary, self.walls, slot, face, open, self.time)
+    }
+
+    /// The same of all solids, bodies as they move now.
+    pub(super) fn solid_flow(&self, slot: usize, face: Face<D>, open: Real) -> Real {
+        if self.boundary.nearness(slot) != Nearness::Moving {
+            return 0.0;
+        }
+        solid_flow(self.blocks, self.boundary, self.walls, slot, face, open, self.time)
     }
 
     /// Net outflow that a cell should have, m/s.

@@ -324,7 +324,7 @@ impl<const D: usize> Neighbourhood<'_, D> {
                 }
                 if share < 1.0 {
                     let face = Face::of(cell, axis, side);
-                    flux += (1.0 - share as f64) * problem.wall_velocity(slot, face);
+                    flux += problem.scripted_flow(slot, face, share as f64);
                 }
                 outflow += side.sign() * flux;
             }

@@ -1,6 +1,7 @@
 //! The grid solver, as the runner drives it, and what it alone can do.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -45,6 +46,15 @@ impl<const D: usize> GridSolver<D> {
     /// Goes on with a simulation of that setup.
     pub fn of(setup: Setup<D>, simulation: Simulation<D>) -> Self {
         GridSolver { setup, simulation, solids: None, stage: None }
+    }
+
+    /// What it started from, with bodies where they are now.
+    pub fn setup_now(&self) -> Cow<'_, Setup<D>> {
+        let walls = &self.simulation.state().walls;
+        match walls.has_bodies() {
+            true => Cow::Owned(Setup { solids: walls.solids.clone(), ..self.setup.clone() }),
+            false => Cow::Borrowed(&self.setup),
+        }
     }
 
     /// The linear system of the last projection; `None` before the first.
@@ -138,7 +148,11 @@ impl<const D: usize> Solver for GridSolver<D> {
             snapshot.solids = Arc::clone(solids);
             return Some(Box::new(move |snapshot| undrawn.draw(snapshot)));
         }
-        let stage = Arc::clone(self.stage.get_or_insert_with(|| Arc::new(setup.clone())));
+        let walls = &self.simulation.state().walls;
+        let stage = match walls.has_bodies() {
+            true => Arc::new(Setup { solids: walls.solids.clone(), ..setup.clone() }),
+            false => Arc::clone(self.stage.get_or_insert_with(|| Arc::new(setup.clone()))),
+        };
         Some(Box::new(move |snapshot| {
             snapshot.solids = Arc::new(solid_field(&stage, time));
             undrawn.draw(snapshot);

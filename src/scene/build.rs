@@ -1,6 +1,6 @@
 //! A whole scene from its tree of values.
 
-use crate::geometry::{Motion, Shape, Solid};
+use crate::geometry::{Body, MOST_MOTIONS, Material, Motion, Shape, Solid};
 use crate::grid::Grid;
 use crate::math::{Real, Vector};
 use crate::sim::{
@@ -197,14 +197,15 @@ impl<const D: usize> Room<'_, D> {
             if is_shape(item) {
                 return Ok(Solid::new(name, read_shape(item, self.assets)?, Motion::default()));
             }
-            let solid = item.record(&["name", "shape", "motion", "from", "until"])?;
+            let solid = item.record(SOLID_FIELDS)?;
             let (from, until) = solid.span()?;
-            Ok(Solid {
-                name: solid.get("name").map_or(Ok(name), |field| field.text())?,
-                shape: read_shape(&solid.require("shape")?, self.assets)?,
-                motion: solid.get("motion").map_or(Ok(Motion::default()), |field| read_motion(&field))?,
-                present: [from, until],
-            })
+            let name = solid.get("name").map_or(Ok(name), |field| field.text())?;
+            let shape_field = solid.require("shape")?;
+            let shape = read_shape(&shape_field, self.assets)?;
+            let motion = solid.get("motion").map_or(Ok(Motion::default()), |field| read_motion(&field))?;
+            let mut read = Solid { present: [from, until], ..Solid::new(name, shape, motion) };
+            read.body = read_body(&solid, &read.shape, &shape_field)?;
+            Ok(read)
         };
         items.iter().enumerate().map(read).collect()
     }
@@ -232,6 +233,89 @@ impl<const D: usize> Room<'_, D> {
             )),
         }
     }
+}
+
+const SOLID_FIELDS: &[&str] = &[
+    "name",
+    "shape",
+    "motion",
+    "from",
+    "until",
+    "density",
+    "mass",
+    "velocity",
+    "spin",
+    "friction",
+    "restitution",
+    "fixed",
+];
+/// Those that only make sense for a solid with `density` or `mass`.
+const BODY_FIELDS: &[&str] = &["velocity", "spin", "friction", "restitution", "fixed"];
+
+/// What a solid moves by, if it has a density or a mass.
+fn read_body<const D: usize>(
+    solid: &Record<'_>,
+    shape: &Shape<D>,
+    shape_field: &Field<'_>,
+) -> Result<Option<Box<Body<D>>>, SceneError> {
+    const HEAVY: Range = Range::between(1e-6, 1e9, " of kilograms");
+    let (density, mass) = (solid.get("density"), solid.get("mass"));
+    let weight = match (&density, &mass) {
+        (None, None) => {
+            let lost = BODY_FIELDS.iter().find_map(|name| solid.get(name));
+            let allowed = "left out, or come with `density` or `mass`, which make a solid move by forces";
+            return lost.map_or(Ok(None), |field| Err(field.reject(allowed)));
+        }
+        (Some(_), Some(mass)) => return Err(mass.reject("left out: the solid has a `density` already")),
+        (Some(density), None) => density.number(Range::between(1e-3, 1e6, " of kg/m³"))?,
+        (None, Some(mass)) => mass.number(HEAVY)?,
+    };
+    if let Some(motion) = solid.get("motion") {
+        return Err(
+            motion.reject("left out: a solid with `density` or `mass` moves by forces, not by a script")
+        );
+    }
+    let moments = shape.moments().filter(|moments| moments.volume > 0.0);
+    let Some(moments) = moments else {
+        return Err(
+            shape_field.reject("a shape of finite size that is not empty, for a solid that moves by forces")
+        );
+    };
+    let mut velocity = [0.0; MOST_MOTIONS];
+    let speed: Vector<D> = solid.vector_or("velocity", Vector::zeros(), Range::SPEED)?;
+    velocity[..D].copy_from_slice(speed.as_slice());
+    if let Some(spin) = solid.get("spin") {
+        let spin = spin.record(&["degrees_per_second", "axis"])?;
+        let rate = spin.require("degrees_per_second")?.number(Range::DEGREES)?.to_radians();
+        let axis = nalgebra::Vector3::from(read_axis::<D>(&spin)?).normalize() * rate;
+        match D {
+            2 => velocity[2] = axis[2],
+            _ => velocity[3..].copy_from_slice(axis.as_slice()),
+        }
+    }
+    let material = Material {
+        mass: if density.is_some() { weight * moments.volume } else { weight },
+        friction: solid.number_or("friction", 0.3, Range::between(0.0, 10.0, ""))?,
+        restitution: solid.number_or("restitution", 0.0, Range::between(0.0, 1.0, ""))?,
+        fixed: read_fixed::<D>(solid)?,
+    };
+    Ok(Body::new(shape, material, velocity).map(Box::new))
+}
+
+/// The motions that a body does not have.
+fn read_fixed<const D: usize>(solid: &Record<'_>) -> Result<[bool; MOST_MOTIONS], SceneError> {
+    let known: &[&str] = if D == 2 { &["x", "y", "spin"] } else { &["x", "y", "z", "spin"] };
+    let allowed = format!("a list of motions out of {}", known.join(", "));
+    let mut fixed = [false; MOST_MOTIONS];
+    for item in solid.list_or_empty("fixed", &allowed)? {
+        let motion = item.word(&format!("one of {}", known.join(", ")))?;
+        match known.iter().position(|name| *name == motion) {
+            Some(axis) if axis < D => fixed[axis] = true,
+            Some(_) => fixed[D..].fill(true),
+            None => return Err(item.unknown("motion", motion, known)),
+        }
+    }
+    Ok(fixed)
 }
 
 fn read_params(record: &Record<'_>, overrides: &Overrides) -> Result<Params, SceneError> {

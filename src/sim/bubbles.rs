@@ -6,7 +6,7 @@ use crate::bubbles::{BubbleList, FilledBlocks, air_shares};
 use crate::geometry::{Label, Nearness};
 use crate::grid::{Face, Halo, SIDE, halo_cells, load_halo};
 use crate::math::{Real, Side, unflatten};
-use crate::pressure::{face_velocity, leads_into_far_air};
+use crate::pressure::{leads_into_far_air, solid_flow};
 
 use super::{BubbleReport, Params, Scratch, State};
 
@@ -158,7 +158,8 @@ fn survey_block<const D: usize>(state: &State<D>, scratch: &Scratch<D>, slot: us
                 }
                 let place = Face::of(cell, axis, side);
                 if moving && share < 1.0 && !leads_into_far_air(blocks, slot, place) {
-                    flow += (1.0 - share) * face_velocity(blocks, &state.walls, slot, place, state.time);
+                    let (boundary, walls) = (&scratch.boundary, &state.walls);
+                    flow += solid_flow(blocks, boundary, walls, slot, place, share, state.time);
                 }
                 if flow == 0.0 {
                     continue;

@@ -2,8 +2,10 @@
 
 mod affine_cells;
 mod air;
+mod bodies;
 mod bubbles;
 mod clock;
+mod contacts;
 mod narrow_band;
 mod params;
 mod report;
@@ -15,7 +17,9 @@ mod step;
 mod survey;
 
 pub use air::{Air, ComponentRoles};
+pub use bodies::{BodyReport, Rotation};
 pub use clock::{FrameTimes, Stage, StageTimes};
+pub use contacts::ContactScratch;
 pub use params::{
     Bubbles, Group, Level, Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, SolverKind, param,
     params_table, set_param,

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::bubbles::Event;
 
-use super::FrameTimes;
+use super::{BodyReport, FrameTimes};
 
 /// One frame's statistics.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -45,7 +45,7 @@ pub struct FrameReport {
     /// Affine tiles.
     pub tiles: TileCounts,
     /// Rigid bodies.
-    pub bodies: Vec<serde_json::Value>,
+    pub bodies: Vec<BodyReport>,
     /// Things that went less well than hoped, in words; empty in a healthy frame.
     pub warnings: Vec<String>,
 }
@@ -70,7 +70,7 @@ pub struct UnknownCounts {
     pub pressure: usize,
     /// One per bubble.
     pub bubble: usize,
-    /// Numbers of the affine motions of reduced bodies.
+    /// Numbers of the motions of tiles and of rigid bodies.
     pub body: usize,
 }
 

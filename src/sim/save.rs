@@ -13,6 +13,7 @@ use crate::math::Real;
 use crate::pressure::Pressure;
 use crate::tiles::TileMemory;
 
+use super::bodies::{load_bodies, save_bodies};
 use super::{Params, Scratch, Setup, Simulation, State};
 
 /// The grid that a state lives on.
@@ -41,7 +42,7 @@ struct Numbers {
 }
 
 impl<const D: usize> State<D> {
-    /// Writes all but what the scene says: solids, sources, drains.
+    /// Writes all but what the scene says: solids that do not move by forces, sources, drains.
     pub fn save(&self, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
         let State { time, steps, frame, last_dt, max_component, events_reported, .. } = *self;
         let State { blocks, particles, ranges, core, velocity, earlier, gas, surface, .. } = self;
@@ -61,7 +62,8 @@ impl<const D: usize> State<D> {
         self.pressure.save(blocks, out)?;
         self.tiles.save(out)?;
         self.tracker.save(out)?;
-        out.value("duties", &self.component_roles)
+        out.value("duties", &self.component_roles)?;
+        save_bodies(&self.walls, out)
     }
 
     /// Reads a state of a scene.
@@ -92,6 +94,7 @@ impl<const D: usize> State<D> {
         state.component_roles = from.value("duties")?;
         let is_sane = state.component_roles.are_sane(state.tracker.records().len());
         ArchiveError::unless(is_sane, "duties", "is about other components")?;
+        load_bodies(&mut state.walls, from)?;
         state.blocks = blocks;
         Ok(state)
     }

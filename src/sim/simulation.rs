@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::bubbles::Tracker;
-use crate::geometry::Boundary;
+use crate::geometry::{Boundary, motions};
 use crate::grid::{Blocks, Field};
 use crate::linear::{PreconditionerKind, SolveInfo};
 use crate::liquid::{self, MOST_CELLS};
@@ -153,7 +153,7 @@ impl<const D: usize> Simulation<D> {
                 return Ok(None);
             }
             let longest = self.longest_dt(frame_seconds);
-            let wanted = (left / longest.min(self.dt_by_speed())).ceil().max(1.0);
+            let wanted = (left / longest.min(self.dt_by_speed()).min(self.dt_of_bodies())).ceil().max(1.0);
             let dt = left / wanted;
             let length = StepLength { dt, longest };
             let step = substep(&mut self.state, &self.params, &mut self.scratch, &mut times, length, stop)?;
@@ -174,12 +174,23 @@ impl<const D: usize> Simulation<D> {
         cells * self.state.blocks.grid().dx / speed.max(1e-12)
     }
 
-    /// The longest substep, whatever the velocities.
+    /// The longest substep, whatever the velocities of the liquid.
     fn longest_dt(&self, frame_seconds: Real) -> Real {
         let cells = self.params.cfl.min(MOST_CELLS);
         // From rest, gravity alone must not carry the liquid further than the CFL number allows either.
         let by_gravity = (2.0 * cells * self.state.blocks.grid().dx / self.params.gravity.max(1e-12)).sqrt();
         by_gravity.min(frame_seconds / self.params.min_substeps as Real)
+    }
+
+    /// The longest substep in which no body moves further than a cell: liquid could end up on its other side.
+    fn dt_of_bodies(&self) -> Real {
+        let State { walls, blocks, time, .. } = &self.state;
+        if !walls.has_bodies() {
+            return Real::INFINITY;
+        }
+        // It may fall faster and faster: v t + g t²/2 is a cell.
+        let (dx, speed, gravity) = (blocks.grid().dx, walls.max_body_speed(*time), self.params.gravity);
+        2.0 * dx / (speed + (speed * speed + 2.0 * gravity * dx).sqrt()).max(1e-12)
     }
 
     fn report(&mut self, steps: &[StepReport], times: StageTimes, start: Instant) -> FrameReport {
@@ -201,7 +212,8 @@ impl<const D: usize> Simulation<D> {
         report.unknowns = UnknownCounts {
             pressure: steps.last().map_or(0, |step| step.solve.unknowns),
             bubble: steps.last().map_or(0, |step| step.solve.bubbles),
-            body: steps.last().map_or(0, |step| step.solve.tiles * (D + D * D - 1)),
+            body: steps.last().map_or(0, |step| step.solve.tiles * (D + D * D - 1))
+                + self.state.walls.bodies(self.state.time).count() * motions(D),
         };
         report.tiles = steps.last().map_or(TileCounts::default(), |step| TileCounts {
             count: step.solve.tiles,

@@ -15,7 +15,7 @@ use crate::pressure::{Pressure, Projection};
 use crate::tiles::TileMemory;
 
 use super::air::{Air, ComponentRoles};
-use super::{AirSource, Drain, Setup, Source};
+use super::{AirSource, ContactScratch, Drain, Setup, Source};
 
 /// All that is needed to go on after a restart, between two substeps.
 #[derive(Clone)]
@@ -95,6 +95,8 @@ pub struct Scratch<const D: usize> {
     pub births: Field<u32>,
     /// Where each source wants particles.
     pub emitters: Vec<Emitter<D>>,
+    /// Where solids may touch each other.
+    pub contacts: ContactScratch<D>,
     /// Lists of blocks.
     pub slots: Slots,
     /// Sums per block.
@@ -165,6 +167,7 @@ impl<const D: usize> Scratch<D> {
             extrapolate: ExtrapolateScratch::new(D),
             births: Field::new(1, 0),
             emitters: Vec::new(),
+            contacts: ContactScratch::default(),
             slots: Slots::default(),
             partial: Vec::new(),
         }

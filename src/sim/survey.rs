@@ -8,6 +8,7 @@ use crate::liquid::{self, Particles};
 use crate::math::{compiled_here, unflatten};
 use crate::pressure;
 
+use super::bodies::survey_bodies;
 use super::bubbles::survey_bubbles;
 use super::{CellCounts, Divergence, FrameReport, LiquidReport, Params, Scratch, State};
 
@@ -51,6 +52,7 @@ fn run_survey<const D: usize>(
         divergence: Divergence { max: max * dt, rms: rms * dt },
         liquid: survey_liquid(state, scratch, params, &extremes),
         bubbles: survey_bubbles(state, scratch, params),
+        bodies: survey_bodies(&state.walls),
         ..FrameReport::default()
     }
 }

@@ -59,7 +59,10 @@ fn fill_in<const D: usize>(
     snapshot.cells = cell_fields(simulation, wanted);
     snapshot.particles = wanted.particles.then(|| sample_particles(simulation));
     snapshot.tiles = tiles(simulation);
-    snapshot.poses = setup.solids.iter().map(|solid| pose_of(solid, time)).collect();
+    // Where bodies are is not in the setup.
+    let solids = &simulation.state().walls.solids;
+    debug_assert_eq!(solids.len(), setup.solids.len(), "the setup is that of the simulation");
+    snapshot.poses = solids.iter().map(|solid| pose_of(solid, time)).collect();
     Undrawn { surface: WallSurface::of(simulation) }
 }
 

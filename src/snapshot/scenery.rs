@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::geometry::{Solid, SurfaceMesh, mesh_distance};
+use crate::geometry::{Pose, Solid, SurfaceMesh, mesh_distance};
 use crate::grid::Grid;
 use crate::math::{Real, Vector};
 use crate::scene::{AnyScene, Scene};
@@ -120,7 +120,7 @@ impl<const D: usize> From<&SurfaceMesh<D>> for Triangles {
 
 /// Where a solid is at a time.
 pub fn pose_of<const D: usize>(solid: &Solid<D>, time: Real) -> SolidPose {
-    let pose = solid.motion.pose(time);
+    let pose = solid.pose(time).unwrap_or_else(Pose::rest);
     SolidPose {
         rotation: std::array::from_fn(|column| {
             std::array::from_fn(|row| {
@@ -190,7 +190,7 @@ fn solid_surface<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> Triangle
     let hair = 0.02 * longest;
     let [mut low, mut high] = solid.shape.extent();
     for axis in 0..D {
-        if !solid.motion.is_moving() || !low[axis].is_finite() || !high[axis].is_finite() {
+        if !solid.has_pose() || !low[axis].is_finite() || !high[axis].is_finite() {
             low[axis] = low[axis].max(-hair);
             high[axis] = high[axis].min(size[axis] + hair);
         }
@@ -213,7 +213,7 @@ fn solid_surface<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> Triangle
     for position in &mut triangles.positions {
         *position = std::array::from_fn(|axis| position[axis] + corner[axis] as f32);
     }
-    if !solid.motion.is_moving() {
+    if !solid.has_pose() {
         // Where the domain cuts the shape off there is nothing to see.
         let (positions, corners) = (&triangles.positions, &triangles.corners);
         let outside = |corner: &u32| {

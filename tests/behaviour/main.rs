@@ -18,6 +18,7 @@ mod runner;
 mod scene;
 mod sim;
 mod snapshot;
+mod solids;
 mod surface;
 mod tank;
 mod tiles;

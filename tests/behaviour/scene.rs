@@ -248,7 +248,7 @@ fn messages_name_the_place_the_field_the_value_and_what_is_allowed() {
     );
     assert_eq!(
         desk.complaint(scene_with("solids: [(shpe: sphere(center: (0.5, 0.5), radius: 1))]")),
-        "my.ron:5:15: solids[0]: unknown field `shpe` (did you mean `shape`?); known are name, shape, motion, from, until"
+        "my.ron:5:15: solids[0]: unknown field `shpe` (did you mean `shape`?); known are name, shape, motion, from, until, density, mass, velocity, spin, friction, restitution, fixed"
     );
     assert_eq!(
         desk.complaint(
@@ -366,6 +366,44 @@ fn bad_scenes() -> Vec<(String, Vec<&'static str>)> {
         bad(
             scene_with("drains: [(shape: sphere(center: (0.5, 0.5), radius: 0.1), from: 2, until: 1)]"),
             &["drains[0].until: 1", "later than `from`, 2"],
+        ),
+        // Solids that move by forces.
+        bad(
+            moving("glide(velocity: (1, 0)), density: 500"),
+            &["solids[0].motion", "left out", "`density` or `mass` moves by forces"],
+        ),
+        bad(
+            solid("sphere(center: (0.5, 0.5), radius: 0.1), density: 500, mass: 3"),
+            &["solids[0].mass: 3", "left out"],
+        ),
+        bad(
+            solid("sphere(center: (0.5, 0.5), radius: 0.1), density: 0"),
+            &["solids[0].density: 0", "from 0.001"],
+        ),
+        bad(
+            solid("sphere(center: (0.5, 0.5), radius: 0.1), velocity: (1, 0)"),
+            &["solids[0].velocity", "come with `density` or `mass`"],
+        ),
+        bad(solid("half_space(point: (0, 0)), mass: 3"), &["solids[0].shape", "finite size"]),
+        bad(
+            solid(
+                "intersection([sphere(center: (0.2, 0.2), radius: 0.1), sphere(center: (0.8, 0.8), radius: 0.1)]), mass: 3",
+            ),
+            &["solids[0].shape", "not empty"],
+        ),
+        bad(
+            solid("sphere(center: (0.5, 0.5), radius: 0.1), mass: 3, fixed: [z]"),
+            &["solids[0].fixed[0]", "unknown motion `z`", "x, y, spin"],
+        ),
+        bad(
+            solid("sphere(center: (0.5, 0.5), radius: 0.1), mass: 3, restitution: 2"),
+            &["restitution: 2", "from 0 to 1"],
+        ),
+        bad(
+            solid(
+                "sphere(center: (0.5, 0.5), radius: 0.1), mass: 3, spin: (degrees_per_second: 9, axis: (1, 0, 0))",
+            ),
+            &["solids[0].spin.axis", "everything turns about z"],
         ),
         // Shapes.
         bad(solid("sphere(center: (0.5, 0.5), radius: 0)"), &["solids[0].shape.radius: 0", "above 0"]),
@@ -617,6 +655,24 @@ fn fields_mean_what_they_say() {
     assert!((rate + std::f64::consts::FRAC_PI_2).abs() < 1e-12);
     assert_eq!(*until, 3.0);
     assert_eq!((setup.params.flip, setup.params.reseed), (0.5, false));
+}
+
+#[test]
+fn solids_with_density_or_mass_are_bodies() {
+    let text = scene_with(
+        "solids: [
+            (shape: box(min: (0.1, 0.6), max: (0.3, 0.7)), density: 500, velocity: (1, -2), spin: (degrees_per_second: 90)),
+            (shape: sphere(center: (0.7, 0.7), radius: 0.1), mass: 4, friction: 0.5, restitution: 0.25, fixed: [x, spin]),
+        ]",
+    );
+    let Ok(AnyScene::TwoD(scene)) = Desk::new().load(text) else { panic!("a scene in 2D") };
+    let [first, second] = [0, 1].map(|k| scene.setup.solids[k].body.as_deref().expect("a body"));
+    assert!((first.material.mass - 10.0).abs() < 1e-12 && second.material.mass == 4.0);
+    assert!((first.position() - Vector::<2>::new(0.2, 0.65)).norm() < 1e-12, "{:?}", first.position());
+    assert_eq!(first.state().velocity[..3], [1.0, -2.0, std::f64::consts::FRAC_PI_2]);
+    assert_eq!((first.material.friction, first.material.restitution), (0.3, 0.0));
+    assert_eq!((second.material.friction, second.material.restitution), (0.5, 0.25));
+    assert_eq!(second.material.fixed[..3], [true, false, true]);
 }
 
 #[test]

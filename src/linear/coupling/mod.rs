@@ -59,6 +59,9 @@ struct CoupledBody {
     first_force: usize,
 }
 
+/// Forces on one unknown that cancel to less than this share of their sizes are rounding.
+const ROUNDING: f64 = 1e-12;
+
 impl Couplings {
     /// Forgets all bodies, keeps the memory.
     pub fn clear(&mut self) {
@@ -80,7 +83,8 @@ impl Couplings {
     }
 
     /// Adds a body with the symmetric positive semi-definite response `K` and columns of `J`, each with as many numbers in
-    /// `forces` as `K` has rows. Columns may come in any order; those of one unknown add up. Returns the rank of `K`.
+    /// `forces` as `K` has rows. Columns may come in any order; those of one unknown add up, and go where nothing but rounding is
+    /// left: a body in the middle of a bubble pushes away on one side what it makes room for on the other. Returns the rank of `K`.
     pub fn push(&mut self, response: &DMatrix<f64>, unknowns: &[Unknown], forces: &[f64]) -> usize {
         let size = response.nrows();
         assert_eq!(response.ncols(), size, "a response is square");
@@ -96,9 +100,16 @@ impl Couplings {
             let start = self.forces.len();
             self.forces.resize(start + size, 0.0);
             let sum = &mut self.forces[start..];
+            let parts = |column: u32| &forces[column as usize * size..(column as usize + 1) * size];
             for &(_, column) in same {
-                let force = &forces[column as usize * size..(column as usize + 1) * size];
-                sum.iter_mut().zip(force).for_each(|(sum, force)| *sum += force);
+                sum.iter_mut().zip(parts(column)).for_each(|(sum, force)| *sum += force);
+            }
+            let is_rounding = |(k, sum): (usize, &f64)| {
+                sum.abs() <= ROUNDING * same.iter().map(|&(_, column)| parts(column)[k].abs()).sum::<f64>()
+            };
+            if same.len() > 1 && sum.iter().enumerate().all(is_rounding) {
+                self.forces.truncate(start);
+                continue;
             }
             let weight = |row: usize| (0..size).map(|k| root[(row, k)] * sum[k]).sum::<f64>();
             self.unknowns.push(same[0].0);

@@ -71,6 +71,10 @@ fn run_substep<const D: usize>(
     let dt = length.dt;
     let mut clock = StageClock::start(times);
     advect(state, params, scratch, dt);
+    if state.walls.has_bodies() {
+        // Particles meet bodies where these are now.
+        scratch.boundary.update(&state.blocks, &state.walls, state.time);
+    }
     collide(state, scratch);
     run_sources_and_drains(state, params, scratch, dt);
     clock.lap(Stage::Advect);

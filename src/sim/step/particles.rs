@@ -8,6 +8,7 @@ use super::faces::spread;
 use super::projection::downward;
 use crate::sim::affine_cells::{affine_cells_at_midpoint, affine_cells_in_tiles};
 use crate::sim::air::Air;
+use crate::sim::bodies::advance_bodies;
 use crate::sim::{Params, Scratch, State};
 
 /// Drops dead particles, stores the blocks that liquid, walls and air need, and sorts particles by cell.
@@ -24,6 +25,9 @@ pub(super) fn sort<const D: usize>(state: &mut State<D>, params: &Params, scratc
 pub(super) fn collide<const D: usize>(state: &mut State<D>, scratch: &Scratch<D>) {
     let State { particles, ranges, blocks, walls, time, .. } = state;
     liquid::collide(particles, ranges, blocks, &scratch.boundary, walls, *time);
+    if walls.has_bodies() {
+        liquid::leave_bodies(particles, ranges, blocks, walls, *time);
+    }
 }
 
 /// Moves the particles with the velocity of the substep's middle. Afterwards `velocity` is free for the new one.
@@ -47,6 +51,9 @@ pub(super) fn advect<const D: usize>(
     std::mem::swap(velocity, earlier);
     state.last_dt = dt;
     state.time += dt;
+    if state.walls.has_bodies() {
+        advance_bodies(&mut state.walls, state.time, dt, share, most);
+    }
 }
 
 pub(super) fn transfer_to_grid<const D: usize>(state: &mut State<D>, scratch: &mut Scratch<D>) {
@@ -141,6 +148,10 @@ pub(super) fn transfer_to_particles<const D: usize>(
     let State { core: cells, particles, ranges, blocks, velocity, .. } = state;
     let settled =
         core.update(cells, particles, ranges, blocks, boundary, velocity, &layout, params.flip as f32);
+    if state.walls.has_bodies() {
+        let State { particles, ranges, blocks, walls, time, .. } = state;
+        liquid::born_leave_bodies(particles, ranges, blocks, walls, *time);
+    }
     Reseeded { added: done.added + settled.added, removed: done.removed + settled.removed }
 }
 

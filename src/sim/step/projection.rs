@@ -2,7 +2,9 @@
 
 use crate::linear::SolverParams;
 use crate::math::Real;
-use crate::pressure::{self, Problem, Solved};
+use crate::pressure::{self, BodyProvider, Problem, RigidBodies, RigidMotion, Solved};
+use crate::sim::bodies::take_motions;
+use crate::sim::contacts::{ContactPlan, ContactStep, plan_contacts};
 use crate::sim::{Params, Scratch, State};
 
 use super::tiles::tile_rules;
@@ -42,6 +44,8 @@ pub(super) fn project<const D: usize>(
     pass: &GridPass<'_>,
 ) -> Solved {
     let &GridPass { length: StepLength { dt, .. }, gravity, stop, .. } = pass;
+    let is_step = pass.air_dt > 0.0;
+    let plan = if is_step { plan_contacts_of(state, params, scratch, dt) } else { ContactPlan::default() };
     let solver = solver_params(params, state.blocks.grid().dx, dt);
     let State {
         blocks, walls, surface, velocity, pressure, tiles, tracker, component_roles, gas, time, ..
@@ -60,14 +64,45 @@ pub(super) fn project<const D: usize>(
     if has_gas {
         pressure::mix_velocities(&problem, projection, &gas.velocity, velocity);
     }
-    let solved =
-        pressure::project(velocity, valid, &problem, &solver, pressure, projection, &mut [], dt, Some(stop));
+    let mut rigid = walls
+        .has_bodies()
+        .then(|| RigidBodies::new(walls, params.density, problem.time, &plan.impulses, &plan.holds));
+    let mut bodies: Vec<&mut dyn BodyProvider<D>> = Vec::new();
+    bodies.extend(rigid.as_mut().map(|rigid| rigid as &mut dyn BodyProvider<D>));
+    let solved = pressure::project(
+        velocity,
+        valid,
+        &problem,
+        &solver,
+        pressure,
+        projection,
+        &mut bodies,
+        dt,
+        Some(stop),
+    );
     if has_gas {
         pressure::separate_velocities(&problem, projection, velocity, valid, &mut gas.velocity);
     }
     air.note_pressures(tracker, component_roles, blocks, projection, pressure);
+    let motions: Vec<RigidMotion> = rigid.iter().flat_map(RigidBodies::motions).collect();
+    take_motions(walls, &motions, &plan.holds, is_step.then_some(dt));
     tiles.note(tile_rules(params), projection.tiling.as_deref());
     solved
+}
+
+/// What bodies touch in a substep, and which of that holds.
+fn plan_contacts_of<const D: usize>(
+    state: &State<D>,
+    params: &Params,
+    scratch: &mut Scratch<D>,
+    dt: Real,
+) -> ContactPlan {
+    let State { walls, time, blocks, .. } = state;
+    if !walls.has_bodies() {
+        return ContactPlan::default();
+    }
+    let (dx, &Params { gravity, density, .. }) = (blocks.grid().dx, params);
+    plan_contacts(walls, &mut scratch.contacts, &ContactStep { time: *time, dt, dx, gravity, density })
 }
 
 /// What the parameters mean to the linear solver in a substep of `dt` seconds.

@@ -1,0 +1,425 @@
+//! Contacts of rigid bodies with sides of the domain, other solids and each other.
+//!
+//! Which contacts hold is predicted from the forces of the last step, by impulses on each contact in turn (projected Gauss–Seidel)
+//! with masses that count the liquid that moves along. Those that press become rows of the projection, which finds how much: liquid
+//! and contacts are solved together, as impulses computed beside the liquid are wrong for light bodies. Friction is the impulse that
+//! the prediction found.
+
+use crate::geometry::{Body, MOST_MOTIONS, PosedSolid, Solid, TouchPoint, Twist, Walls, motions};
+use crate::math::{Real, Vector};
+use crate::pressure::Hold;
+
+/// Distance that contacts keep, in cells: water gets in between, so that what rests on the floor is still lifted.
+pub(super) const KEPT: Real = 0.1;
+/// Contacts are looked for within this distance, in cells, besides the way of a step.
+const NEAR: Real = 0.25;
+/// Cosine between the normals of surfaces above which they do not face each other.
+const FACING: Real = -0.3;
+/// Sweeps over the contacts.
+const SWEEPS: usize = 40;
+/// Share of an overlap that is taken back in a step, and the most, in cells.
+const TAKEN_BACK: Real = 0.2;
+const MOST_TAKEN_BACK: Real = 0.5;
+/// Liquid that moves along with a body, over what it displaces: along axes by dimension, and turning.
+const ADDED: [Real; 4] = [0.0, 0.0, 1.0, 0.5];
+const ADDED_SPIN: Real = 0.1;
+
+/// The points of solids that may touch others, by solid.
+#[derive(Clone, Debug, Default)]
+pub struct ContactScratch<const D: usize> {
+    points: Vec<Vec<TouchPoint<D>>>,
+}
+
+/// What a projection is told of contacts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ContactPlan {
+    /// Contacts that press.
+    pub holds: Vec<Hold>,
+    /// Friction: impulses on bodies.
+    pub impulses: Vec<(usize, Twist)>,
+}
+
+/// What a step is to contacts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ContactStep {
+    /// Simulated seconds at its end, and its length.
+    pub time: Real,
+    /// Seconds.
+    pub dt: Real,
+    /// Cell width, metres.
+    pub dx: Real,
+    /// Downward acceleration, m/s².
+    pub gravity: Real,
+    /// Of the liquid, kg/m³.
+    pub density: Real,
+}
+
+/// A place where two solids come close.
+struct Contact<const D: usize> {
+    /// The bodies: the first is pushed along the normal, the second, if it is a body, against it. Places among the solids.
+    body: usize,
+    other: Option<usize>,
+    normal: Vector<D>,
+    at: Vector<D>,
+    /// Metres, less what contacts keep.
+    gap: Real,
+    /// Velocity of the other there, if it is no body.
+    velocity: Vector<D>,
+    friction: Real,
+    restitution: Real,
+}
+
+/// Finds contacts and says which of them hold.
+pub(super) fn plan_contacts<const D: usize>(
+    walls: &Walls<D>,
+    scratch: &mut ContactScratch<D>,
+    step: &ContactStep,
+) -> ContactPlan {
+    let contacts = find_contacts(walls, scratch, step);
+    if contacts.is_empty() { ContactPlan::default() } else { predict(walls, &contacts, step) }
+}
+
+/// All places where bodies are, or come within a step, close to something.
+fn find_contacts<const D: usize>(
+    walls: &Walls<D>,
+    scratch: &mut ContactScratch<D>,
+    step: &ContactStep,
+) -> Vec<Contact<D>> {
+    if scratch.points.len() != walls.solids.len() {
+        scratch.points = walls.solids.iter().map(|solid| solid.shape.touch_points()).collect();
+    }
+    let mut contacts = Vec::new();
+    let bodies: Vec<(usize, &Body<D>)> = walls.bodies(step.time).collect();
+    for &(index, body) in &bodies {
+        let solid = &walls.solids[index];
+        let reach = NEAR * step.dx + (body.max_speed() + step.gravity * step.dt) * step.dt + KEPT * step.dx;
+        let points = world_points(&scratch.points[index], solid, step.time);
+        for axis in 0..D {
+            for side in 0..2 {
+                if !walls.open[axis][side] {
+                    add_side_contacts(
+                        walls,
+                        (index, body),
+                        &points,
+                        axis,
+                        side,
+                        (step, reach),
+                        &mut contacts,
+                    );
+                }
+            }
+        }
+        for (other_index, other) in walls.solids.iter().enumerate() {
+            let is_body = bodies.iter().any(|&(index, _)| index == other_index);
+            // Two bodies meet once.
+            if other_index == index || is_body && other_index < index || !other.is_present(step.time) {
+                continue;
+            }
+            if other.body.is_some() && !is_body {
+                continue;
+            }
+            let speed = other.body.as_ref().map_or(0.0, |other| other.max_speed() * step.dt);
+            let scripted =
+                if is_body { 0.0 } else { other.velocity(&body.position(), step.time).norm() * step.dt };
+            let (posed, reach) = (other.at(step.time), reach + speed + scripted);
+            if !other.may_reach(&body.position(), body.radius + reach)
+                || posed.distance(&body.position()) > body.radius + reach
+            {
+                continue;
+            }
+            let others = world_points(&scratch.points[other_index], other, step.time);
+            let pair = Pair {
+                body: index,
+                other: is_body.then_some(other_index),
+                own: solid.at(step.time),
+                posed,
+                friction: match &other.body {
+                    Some(other) => (body.material.friction * other.material.friction).sqrt(),
+                    None => body.material.friction,
+                },
+                restitution: match &other.body {
+                    Some(other) => body.material.restitution.max(other.material.restitution),
+                    None => body.material.restitution,
+                },
+                radius: body.radius,
+            };
+            pair.add_contacts(&points, &others, (step, reach), &mut contacts);
+        }
+    }
+    contacts
+}
+
+/// Where a solid's points are.
+fn world_points<const D: usize>(
+    points: &[TouchPoint<D>],
+    solid: &Solid<D>,
+    time: Real,
+) -> Vec<TouchPoint<D>> {
+    let pose = solid.pose(time);
+    let place = |x: &Vector<D>| pose.as_ref().map_or(*x, |pose| pose.from_rest(x));
+    points.iter().map(|point| TouchPoint { at: place(&point.at), radius: point.radius }).collect()
+}
+
+/// Contacts with a side of the domain.
+fn add_side_contacts<const D: usize>(
+    walls: &Walls<D>,
+    (index, body): (usize, &Body<D>),
+    points: &[TouchPoint<D>],
+    axis: usize,
+    side: usize,
+    (step, reach): (&ContactStep, Real),
+    to: &mut Vec<Contact<D>>,
+) {
+    let sign = if side == 0 { 1.0 } else { -1.0 };
+    let depth = |x: &Vector<D>| if side == 0 { x[axis] } else { walls.size[axis] - x[axis] };
+    if depth(&body.position()) > body.radius + reach {
+        return;
+    }
+    let normal = Vector::<D>::from_fn(|k, _| if k == axis { sign } else { 0.0 });
+    let near = points.iter().filter(|point| depth(&point.at) - point.radius < reach);
+    let found = near.map(|point| Contact {
+        body: index,
+        other: None,
+        normal,
+        at: point.at - normal * depth(&point.at),
+        gap: depth(&point.at) - point.radius - KEPT * step.dx,
+        velocity: Vector::zeros(),
+        friction: body.material.friction,
+        restitution: body.material.restitution,
+    });
+    keep_few(found.collect(), body.radius, to);
+}
+
+/// Two solids that may touch; the first is a body.
+struct Pair<'a, const D: usize> {
+    body: usize,
+    other: Option<usize>,
+    own: PosedSolid<'a, D>,
+    posed: PosedSolid<'a, D>,
+    friction: Real,
+    restitution: Real,
+    radius: Real,
+}
+
+impl<const D: usize> Pair<'_, D> {
+    /// Points of each among the distances of the other.
+    fn add_contacts(
+        &self,
+        own: &[TouchPoint<D>],
+        others: &[TouchPoint<D>],
+        (step, reach): (&ContactStep, Real),
+        to: &mut Vec<Contact<D>>,
+    ) {
+        let mut found = Vec::new();
+        let ways = [(own, &self.own, &self.posed, 1.0), (others, &self.posed, &self.own, -1.0)];
+        for (points, owner, field, sign) in ways {
+            for point in points {
+                let gap = field.distance(&point.at) - point.radius;
+                if gap >= reach {
+                    continue;
+                }
+                let away = field.normal(&point.at, 0.01 * step.dx);
+                // The surfaces have to face each other: a side that something slides along stops nothing.
+                let faces = || owner.normal(&point.at, 0.01 * step.dx).dot(&away) < FACING;
+                if point.radius == 0.0 && !faces() {
+                    continue;
+                }
+                let at = point.at - away * (point.radius + 0.5 * gap);
+                let velocity = match self.other {
+                    Some(_) => Vector::zeros(),
+                    None => self.posed.velocity(&at),
+                };
+                found.push(Contact {
+                    body: self.body,
+                    other: self.other,
+                    normal: away * sign,
+                    at,
+                    gap: gap - KEPT * step.dx,
+                    velocity,
+                    friction: self.friction,
+                    restitution: self.restitution,
+                });
+            }
+        }
+        keep_few(found, self.radius, to);
+    }
+}
+
+/// Keeps the deepest contact, and some that lie elsewhere or point elsewhere.
+fn keep_few<const D: usize>(mut found: Vec<Contact<D>>, radius: Real, to: &mut Vec<Contact<D>>) {
+    found.sort_by(|a, b| a.gap.total_cmp(&b.gap));
+    let first = to.len();
+    for contact in found {
+        let kept = &to[first..];
+        let is_new = kept.iter().all(|kept| {
+            (kept.at - contact.at).norm() > 0.2 * radius || kept.normal.dot(&contact.normal) < 0.94
+        });
+        if is_new && kept.len() < 2 * D {
+            to.push(contact);
+        }
+    }
+}
+
+/// A row that a contact makes: its part of the motions of one body or two.
+struct Row {
+    parts: Vec<(usize, Twist)>,
+    /// Velocity along it per impulse.
+    answer: Real,
+    impulse: Real,
+}
+
+/// A body in the prediction.
+struct Predicted {
+    velocity: Twist,
+    /// How it answers impulses, with the liquid that moves along.
+    response: [[Real; MOST_MOTIONS]; MOST_MOTIONS],
+}
+
+/// Impulses on contacts in turn, until they agree; those that press hold.
+fn predict<const D: usize>(walls: &Walls<D>, contacts: &[Contact<D>], step: &ContactStep) -> ContactPlan {
+    let mut bodies: Vec<Option<Predicted>> = walls.solids.iter().map(|_| None).collect();
+    for (index, body) in walls.bodies(step.time) {
+        bodies[index] = Some(predict_body(body, step));
+    }
+    let row = |contact: &Contact<D>, direction: &Vector<D>| {
+        let part = |index: usize, sign: Real| {
+            let body = walls.solids[index].body.as_deref().expect("contacts are of bodies");
+            (index, Body::motion_at(&(contact.at - body.position()), &(direction * sign)))
+        };
+        let mut parts = vec![part(contact.body, 1.0)];
+        parts.extend(contact.other.map(|other| part(other, -1.0)));
+        let answer = parts.iter().map(|(index, part)| {
+            let predicted = bodies[*index].as_ref().expect("contacts are of bodies");
+            dot(part, &answer_of::<D>(predicted, part))
+        });
+        Row { answer: answer.sum(), parts, impulse: 0.0 }
+    };
+    let mut normals: Vec<Row> = contacts.iter().map(|contact| row(contact, &contact.normal)).collect();
+    let mut tangents: Vec<Vec<Row>> = contacts
+        .iter()
+        .map(|contact| tangents_of(&contact.normal).iter().map(|tangent| row(contact, tangent)).collect())
+        .collect();
+    let before: Vec<Real> = normals.iter().map(|row| speed_now(walls, row)).collect();
+    let targets: Vec<Real> = contacts
+        .iter()
+        .zip(&before)
+        .map(|(contact, &before)| {
+            let wall = contact.normal.dot(&contact.velocity);
+            let most = MOST_TAKEN_BACK * step.dx;
+            let stop = match contact.gap > 0.0 {
+                true => -contact.gap / step.dt,
+                false => TAKEN_BACK * (-contact.gap).min(most) / step.dt,
+            };
+            // What gravity alone does in some steps is no impact.
+            let approach = wall - before;
+            let is_impact = approach > 4.0 * step.gravity * step.dt;
+            let bounce = if is_impact { contact.restitution * approach } else { 0.0 };
+            wall + if bounce > 0.0 { stop.max(bounce) } else { stop }
+        })
+        .collect();
+    for _ in 0..SWEEPS {
+        for (index, contact) in contacts.iter().enumerate() {
+            let normal = &mut normals[index];
+            if normal.answer <= 0.0 {
+                continue;
+            }
+            let missing = targets[index] - speed(&bodies, normal);
+            let impulse = (normal.impulse + missing / normal.answer).max(0.0);
+            push::<D>(&mut bodies, normal, impulse);
+            let most = contact.friction * impulse;
+            for (tangent, direction) in tangents[index].iter_mut().zip(tangents_of(&contact.normal)) {
+                if tangent.answer > 0.0 {
+                    let slip = speed(&bodies, tangent) - direction.dot(&contact.velocity);
+                    let impulse = (tangent.impulse - slip / tangent.answer).clamp(-most, most);
+                    push::<D>(&mut bodies, tangent, impulse);
+                }
+            }
+        }
+    }
+    let mut plan = ContactPlan::default();
+    for ((normal, tangents), target) in normals.into_iter().zip(tangents).zip(targets) {
+        if normal.impulse <= 0.0 {
+            continue;
+        }
+        plan.holds.push(Hold { parts: normal.parts, target });
+        for tangent in tangents.iter().filter(|tangent| tangent.impulse != 0.0) {
+            for (index, part) in &tangent.parts {
+                plan.impulses.push((*index, part.map(|part| part * tangent.impulse)));
+            }
+        }
+    }
+    plan
+}
+
+/// A body's velocity as the forces of the last step would make it.
+fn predict_body<const D: usize>(body: &Body<D>, step: &ContactStep) -> Predicted {
+    let state = body.state();
+    let mut response = body.response();
+    let wet = step.density * body.volume * state.submerged;
+    let heavier = body.material.mass / (body.material.mass + ADDED[D] * wet);
+    let slower = body.material.mass / (body.material.mass + ADDED_SPIN * wet);
+    for (row, line) in response.iter_mut().enumerate() {
+        line.iter_mut().for_each(|value| *value *= if row < D { heavier } else { slower });
+    }
+    let mut predicted = Predicted { velocity: state.velocity, response };
+    let mut impulse = state.force.map(|force| force * step.dt);
+    impulse[1] -= body.material.mass * step.gravity * step.dt;
+    let change = answer_of::<D>(&predicted, &impulse);
+    predicted.velocity.iter_mut().zip(change).for_each(|(velocity, change)| *velocity += change);
+    predicted
+}
+
+fn dot(a: &Twist, b: &Twist) -> Real {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// How a body's motions answer an impulse.
+fn answer_of<const D: usize>(body: &Predicted, impulse: &Twist) -> Twist {
+    let mut answer = [0.0; MOST_MOTIONS];
+    for (answer, row) in answer.iter_mut().zip(&body.response).take(motions(D)) {
+        *answer = dot(row, impulse);
+    }
+    answer
+}
+
+/// The velocity along a row, as predicted so far.
+fn speed(bodies: &[Option<Predicted>], row: &Row) -> Real {
+    let of = |(index, part): &(usize, Twist)| {
+        bodies[*index].as_ref().map_or(0.0, |body| dot(part, &body.velocity))
+    };
+    row.parts.iter().map(of).sum()
+}
+
+/// The velocity along a row before the step.
+fn speed_now<const D: usize>(walls: &Walls<D>, row: &Row) -> Real {
+    let of = |(index, part): &(usize, Twist)| {
+        walls.solids[*index].body.as_ref().map_or(0.0, |body| dot(part, &body.state().velocity))
+    };
+    row.parts.iter().map(of).sum()
+}
+
+/// Changes the impulse of a row.
+fn push<const D: usize>(bodies: &mut [Option<Predicted>], row: &mut Row, impulse: Real) {
+    let change = impulse - row.impulse;
+    row.impulse = impulse;
+    for (index, part) in &row.parts {
+        let Some(body) = &mut bodies[*index] else { continue };
+        let answer = answer_of::<D>(body, part);
+        body.velocity.iter_mut().zip(answer).for_each(|(velocity, answer)| *velocity += answer * change);
+    }
+}
+
+/// Directions across a normal.
+fn tangents_of<const D: usize>(normal: &Vector<D>) -> Vec<Vector<D>> {
+    let least = normal.iamin();
+    let unit = Vector::<D>::from_fn(|k, _| if k == least { 1.0 } else { 0.0 });
+    let first = (unit - normal * normal[least]).normalize();
+    if D == 2 {
+        return vec![first];
+    }
+    let second = Vector::<D>::from_fn(|k, _| {
+        let (i, j) = ((k + 1) % D, (k + 2) % D);
+        normal[i] * first[j] - normal[j] * first[i]
+    });
+    vec![first, second]
+}
