@@ -24,6 +24,7 @@ fn tank<const D: usize>(cells: usize, radius: f64) -> Setup<D> {
         drains: Vec::new(),
         air_sources: Vec::new(),
         solids: Vec::new(),
+        joints: Vec::new(),
         params: Params { model: Model::Constraint, ..Params::default() },
     }
 }

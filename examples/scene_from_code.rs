@@ -32,6 +32,7 @@ fn setup() -> Setup<3> {
         drains: Vec::new(),
         air_sources: Vec::new(),
         solids: vec![Solid::new("paddle", blade, Motion::new(vec![turn]))],
+        joints: Vec::new(),
         params: Params { model: Model::Constraint, ..Params::default() },
     }
 }

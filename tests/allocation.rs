@@ -110,6 +110,7 @@ fn pool<const D: usize>(cells: usize) -> Setup<D> {
         drains: Vec::new(),
         air_sources: Vec::new(),
         solids: Vec::new(),
+        joints: Vec::new(),
         params: Params::default(),
     }
 }

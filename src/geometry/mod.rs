@@ -3,6 +3,7 @@
 mod body;
 mod boundary;
 pub mod fraction;
+mod joint;
 mod keyframes;
 mod label;
 mod mass;
@@ -16,6 +17,7 @@ mod touch;
 
 pub use body::{Body, BodyState, MOST_MOTIONS, Material, Response, Twist, motions, spin_of};
 pub use boundary::{BodyShare, Boundary, CellBits, FAR, Nearness, WallBits, Walls, block_is_solid};
+pub use joint::{Joint, JointKind, Motor};
 pub use keyframes::{Interpolation, Keyframes, Placement};
 pub use label::{Label, Settled, label_cells};
 pub use mass::Moments;

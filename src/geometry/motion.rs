@@ -77,6 +77,21 @@ impl<const D: usize> Pose<D> {
     pub fn velocity(&self, x: &Vector<D>) -> Vector<D> {
         self.rotation_rate * self.to_rest(x) + self.translation_rate
     }
+
+    /// A direction of the rest pose as it is turned now; in 2D the third axis is z, which stays.
+    pub fn turn(&self, direction: [Real; 3]) -> [Real; 3] {
+        let turned = self.rotation * Vector::<D>::from_fn(|k, _| direction[k]);
+        std::array::from_fn(|k| if k < D { turned[k] } else { direction[k] })
+    }
+
+    /// Angular velocity, rad/s; in 2D only about z.
+    pub fn spin(&self) -> [Real; 3] {
+        let rate = self.rotation_rate * self.rotation.transpose();
+        match D {
+            2 => [0.0, 0.0, rate[(1, 0)]],
+            _ => [rate[(2, 1)], rate[(0, 2)], rate[(1, 0)]],
+        }
+    }
 }
 
 /// One entry of a motion script.

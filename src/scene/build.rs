@@ -11,6 +11,7 @@ use crate::sim::{
 use super::assets::Assets;
 use super::check::{CELLS, grid_for, point_inside, point_outside};
 use super::error::{Place, Problem, SceneError, one_line};
+use super::joints::read_joints;
 use super::motions::read_motion;
 use super::read::{Field, Range, Record};
 use super::shapes::{is_shape, read_axis, read_shape, show};
@@ -24,6 +25,7 @@ const FIELDS: &[&str] = &[
     "domain",
     "liquids",
     "solids",
+    "joints",
     "sources",
     "drains",
     "air_sources",
@@ -76,6 +78,8 @@ fn build_in<const D: usize>(
     if liquids.is_empty() && sources.is_empty() {
         return Err(record.of.fail(Problem::NoLiquid));
     }
+    let solids = room.read_solids(record)?;
+    let joints = read_joints(record, &solids)?;
     let setup = Setup {
         size: size.into(),
         grid,
@@ -84,7 +88,8 @@ fn build_in<const D: usize>(
         sources,
         drains: room.read_drains(record)?,
         air_sources: room.read_air_sources(record)?,
-        solids: room.read_solids(record)?,
+        solids,
+        joints,
         params: read_params(record, overrides)?,
     };
     Ok(Scene {

@@ -8,6 +8,7 @@ mod assets;
 mod build;
 mod check;
 mod error;
+mod joints;
 mod library;
 mod motions;
 mod read;

@@ -1,13 +1,15 @@
-//! Contacts of rigid bodies with sides of the domain, other solids and each other.
+//! What keeps rigid bodies from moving freely: contacts with sides of the domain, other solids and each other, and joints.
 //!
-//! Which contacts hold is predicted from the forces of the last step, by impulses on each contact in turn (projected Gauss–Seidel)
+//! Joints hold always. Which contacts hold is predicted from the forces of the last step, by impulses on each contact in turn (projected Gauss–Seidel)
 //! with masses that count the liquid that moves along. Those that press become rows of the projection, which finds how much: liquid
 //! and contacts are solved together, as impulses computed beside the liquid are wrong for light bodies. Friction is the impulse that
 //! the prediction found.
 
-use crate::geometry::{Body, MOST_MOTIONS, PosedSolid, Solid, TouchPoint, Twist, Walls, motions};
+use crate::geometry::{Body, Joint, MOST_MOTIONS, PosedSolid, Solid, TouchPoint, Twist, Walls, motions};
 use crate::math::{Real, Vector};
 use crate::pressure::Hold;
+
+use super::joints::{JointRow, joint_rows};
 
 /// Distance that contacts keep, in cells: water gets in between, so that what rests on the floor is still lifted.
 pub(super) const KEPT: Real = 0.1;
@@ -30,13 +32,20 @@ pub struct ContactScratch<const D: usize> {
     points: Vec<Vec<TouchPoint<D>>>,
 }
 
-/// What a projection is told of contacts.
+/// What a projection is told of contacts and joints.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ContactPlan {
-    /// Contacts that press.
+    /// Joints, and contacts that press.
     pub holds: Vec<Hold>,
-    /// Friction: impulses on bodies.
+    /// Friction, springs and motors that do their most: impulses on bodies.
     pub impulses: Vec<(usize, Twist)>,
+}
+
+impl ContactPlan {
+    fn add_impulse(&mut self, row: &Row) {
+        self.impulses
+            .extend(row.parts.iter().map(|(index, part)| (*index, part.map(|part| part * row.impulse))));
+    }
 }
 
 /// What a step is to contacts.
@@ -69,19 +78,32 @@ struct Contact<const D: usize> {
     restitution: Real,
 }
 
-/// Finds contacts and says which of them hold.
+/// Finds contacts and says which of them hold, with what joints want.
 pub(super) fn plan_contacts<const D: usize>(
     walls: &Walls<D>,
+    joints: &[Joint<D>],
     scratch: &mut ContactScratch<D>,
     step: &ContactStep,
 ) -> ContactPlan {
-    let contacts = find_contacts(walls, scratch, step);
-    if contacts.is_empty() { ContactPlan::default() } else { predict(walls, &contacts, step) }
+    let contacts = find_contacts(walls, joints, scratch, step);
+    let ties = joint_rows(walls, joints, step.time, Some(step.dt));
+    if contacts.is_empty() && ties.is_empty() {
+        return ContactPlan::default();
+    }
+    predict(walls, &contacts, ties, step)
+}
+
+/// What joints want of a projection that belongs to no step.
+pub(super) fn plan_joints<const D: usize>(walls: &Walls<D>, joints: &[Joint<D>], time: Real) -> ContactPlan {
+    let rows = joint_rows(walls, joints, time, None).into_iter();
+    let holds = rows.map(|JointRow { parts, target, .. }| Hold { parts, target }).collect();
+    ContactPlan { holds, impulses: Vec::new() }
 }
 
 /// All places where bodies are, or come within a step, close to something.
 fn find_contacts<const D: usize>(
     walls: &Walls<D>,
+    joints: &[Joint<D>],
     scratch: &mut ContactScratch<D>,
     step: &ContactStep,
 ) -> Vec<Contact<D>> {
@@ -116,6 +138,9 @@ fn find_contacts<const D: usize>(
                 continue;
             }
             if other.body.is_some() && !is_body {
+                continue;
+            }
+            if joints.iter().any(|joint| joint.overlaps() && joint.ties(index, other_index)) {
                 continue;
             }
             let speed = other.body.as_ref().map_or(0.0, |other| other.max_speed() * step.dt);
@@ -275,12 +300,23 @@ struct Predicted {
     response: [[Real; MOST_MOTIONS]; MOST_MOTIONS],
 }
 
-/// Impulses on contacts in turn, until they agree; those that press hold.
-fn predict<const D: usize>(walls: &Walls<D>, contacts: &[Contact<D>], step: &ContactStep) -> ContactPlan {
+/// Impulses on joints and contacts in turn, until they agree; joints and those contacts that press hold.
+fn predict<const D: usize>(
+    walls: &Walls<D>,
+    contacts: &[Contact<D>],
+    ties: Vec<JointRow>,
+    step: &ContactStep,
+) -> ContactPlan {
     let mut bodies: Vec<Option<Predicted>> = walls.solids.iter().map(|_| None).collect();
     for (index, body) in walls.bodies(step.time) {
         bodies[index] = Some(predict_body(body, step));
     }
+    let row_of = |parts: Vec<(usize, Twist)>, bodies: &[Option<Predicted>]| {
+        let answer = parts.iter().filter_map(|(index, part)| {
+            bodies[*index].as_ref().map(|predicted| dot(part, &answer_of::<D>(predicted, part)))
+        });
+        Row { answer: answer.sum(), parts, impulse: 0.0 }
+    };
     let row = |contact: &Contact<D>, direction: &Vector<D>| {
         let part = |index: usize, sign: Real| {
             let body = walls.solids[index].body.as_deref().expect("contacts are of bodies");
@@ -288,11 +324,7 @@ fn predict<const D: usize>(walls: &Walls<D>, contacts: &[Contact<D>], step: &Con
         };
         let mut parts = vec![part(contact.body, 1.0)];
         parts.extend(contact.other.map(|other| part(other, -1.0)));
-        let answer = parts.iter().map(|(index, part)| {
-            let predicted = bodies[*index].as_ref().expect("contacts are of bodies");
-            dot(part, &answer_of::<D>(predicted, part))
-        });
-        Row { answer: answer.sum(), parts, impulse: 0.0 }
+        row_of(parts, &bodies)
     };
     let mut normals: Vec<Row> = contacts.iter().map(|contact| row(contact, &contact.normal)).collect();
     let mut tangents: Vec<Vec<Row>> = contacts
@@ -317,7 +349,31 @@ fn predict<const D: usize>(walls: &Walls<D>, contacts: &[Contact<D>], step: &Con
             wall + if bounce > 0.0 { stop.max(bounce) } else { stop }
         })
         .collect();
+    let mut plan = ContactPlan::default();
+    let (springs, ties): (Vec<JointRow>, Vec<JointRow>) =
+        ties.into_iter().partition(|tie| tie.spring.is_some());
+    let mut ties: Vec<(JointRow, Row)> = ties
+        .into_iter()
+        .map(|mut tie| {
+            let row = row_of(std::mem::take(&mut tie.parts), &bodies);
+            (tie, row)
+        })
+        .collect();
+    for tie in springs {
+        let mut row = row_of(tie.parts, &bodies);
+        let Some(spring) = tie.spring else { continue };
+        // By where it will be at the end of the step: stiff ones do not swing up.
+        let rate = spring.damping + spring.stiffness * step.dt;
+        let force = spring.stiffness * spring.stretch + rate * (speed(&bodies, &row) - tie.target);
+        let impulse = -force * step.dt / (1.0 + rate * step.dt * row.answer);
+        push::<D>(&mut bodies, &mut row, impulse);
+        plan.add_impulse(&row);
+    }
     for _ in 0..SWEEPS {
+        for (tie, row) in ties.iter_mut().filter(|(_, row)| row.answer > 0.0) {
+            let wanted = row.impulse + (tie.target - speed(&bodies, row)) / row.answer;
+            push::<D>(&mut bodies, row, wanted.clamp(tie.range[0], tie.range[1]));
+        }
         for (index, contact) in contacts.iter().enumerate() {
             let normal = &mut normals[index];
             if normal.answer <= 0.0 {
@@ -336,17 +392,24 @@ fn predict<const D: usize>(walls: &Walls<D>, contacts: &[Contact<D>], step: &Con
             }
         }
     }
-    let mut plan = ContactPlan::default();
+    for (tie, row) in ties {
+        let [least, most] = tie.range;
+        if row.impulse <= least && least < 0.0 || row.impulse >= most {
+            // A motor that does what it can, and no more.
+            plan.add_impulse(&row);
+        } else if row.impulse != 0.0 || least < 0.0 {
+            plan.holds.push(Hold { parts: row.parts, target: tie.target });
+        }
+    }
     for ((normal, tangents), target) in normals.into_iter().zip(tangents).zip(targets) {
         if normal.impulse <= 0.0 {
             continue;
         }
         plan.holds.push(Hold { parts: normal.parts, target });
-        for tangent in tangents.iter().filter(|tangent| tangent.impulse != 0.0) {
-            for (index, part) in &tangent.parts {
-                plan.impulses.push((*index, part.map(|part| part * tangent.impulse)));
-            }
-        }
+        tangents
+            .iter()
+            .filter(|tangent| tangent.impulse != 0.0)
+            .for_each(|tangent| plan.add_impulse(tangent));
     }
     plan
 }
@@ -410,7 +473,7 @@ fn push<const D: usize>(bodies: &mut [Option<Predicted>], row: &mut Row, impulse
 }
 
 /// Directions across a normal.
-fn tangents_of<const D: usize>(normal: &Vector<D>) -> Vec<Vector<D>> {
+pub(super) fn tangents_of<const D: usize>(normal: &Vector<D>) -> Vec<Vector<D>> {
     let least = normal.iamin();
     let unit = Vector::<D>::from_fn(|k, _| if k == least { 1.0 } else { 0.0 });
     let first = (unit - normal * normal[least]).normalize();

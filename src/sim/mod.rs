@@ -6,6 +6,7 @@ mod bodies;
 mod bubbles;
 mod clock;
 mod contacts;
+mod joints;
 mod narrow_band;
 mod params;
 mod report;

@@ -1,6 +1,6 @@
 //! What a simulation starts from: the checked content of a scene, without its titles.
 
-use crate::geometry::{Shape, Solid};
+use crate::geometry::{Joint, Shape, Solid};
 use crate::grid::Grid;
 use crate::math::{Real, Vector};
 
@@ -114,6 +114,8 @@ pub struct Setup<const D: usize> {
     pub air_sources: Vec<AirSource<D>>,
     /// Obstacles and containers.
     pub solids: Vec<Solid<D>>,
+    /// What ties those of them that move by forces.
+    pub joints: Vec<Joint<D>>,
     /// Parameters at the start.
     pub params: Params,
 }

@@ -7,7 +7,7 @@
 
 use crate::bubbles::Tracker;
 use crate::gas::Gas;
-use crate::geometry::{Boundary, Walls};
+use crate::geometry::{Boundary, Joint, Walls};
 use crate::grid::{Blocks, CellSet, ExtrapolateScratch, FaceMask, Field, Slots, block_cells};
 use crate::liquid::{CellRanges, Core, CoreScratch, Emitter, Particles, Sorter, SurfaceScratch};
 use crate::math::Real;
@@ -32,6 +32,8 @@ pub struct State<const D: usize> {
     pub max_component: Real,
     /// Solids and closed sides.
     pub walls: Walls<D>,
+    /// What ties bodies.
+    pub joints: Vec<Joint<D>>,
     /// Where liquid appears.
     pub sources: Vec<Source<D>>,
     /// Where liquid vanishes.
@@ -114,6 +116,7 @@ impl<const D: usize> State<D> {
             last_dt: 0.0,
             max_component: 0.0,
             walls: Walls { solids: setup.solids.clone(), size: setup.size, open: setup.open },
+            joints: setup.joints.clone(),
             sources: setup.sources.clone(),
             drains: setup.drains.clone(),
             air_sources: setup.air_sources.clone(),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use glug::geometry::Move;
+use glug::geometry::{JointKind, Motor, Move};
 use glug::math::Vector;
 use glug::scene::{AnyScene, Overrides, Scene, SceneError, library, load};
 use glug::sim::{Model, SolverKind, params_table};
@@ -267,6 +267,11 @@ fn bad_scenes() -> Vec<(String, Vec<&'static str>)> {
     let moving = |motion: &str| {
         scene_with(&format!("solids: [(shape: sphere(center: (0.5, 0.5), radius: 0.1), motion: {motion})]"))
     };
+    let tied = |joint: &str| {
+        scene_with(&format!(
+            "solids: [(name: \"raft\", shape: sphere(center: (0.5, 0.5), radius: 0.1), mass: 3)], joints: [{joint}]"
+        ))
+    };
     vec![
         bad(String::new(), &["my.ron:1:1", "end of the file", "a value"]),
         bad("hello".into(), &["1:1", "`hello`", "title, summary"]),
@@ -405,6 +410,19 @@ fn bad_scenes() -> Vec<(String, Vec<&'static str>)> {
             ),
             &["solids[0].spin.axis", "everything turns about z"],
         ),
+        // Joints.
+        bad(tied("hinge(body: \"buoy\", at: (0.5, 0.5))"), &["joints[0].body", "density", "raft"]),
+        bad(tied("hinge(body: \"raft\", to: \"raft\", at: (0.5, 0.5))"), &["joints[0].to", "another solid"]),
+        bad(tied("hinge(body: \"raft\")"), &["joints[0]", "`at`"]),
+        bad(tied("hinge(body: \"raft\", at: (0.5, 0.5), axis: (0, 0, 1))"), &["joints[0].axis", "in 2D"]),
+        bad(
+            tied("hinge(body: \"raft\", at: (0.5, 0.5), motor: (speed: 1))"),
+            &["joints[0].motor", "`speed`"],
+        ),
+        bad(tied("rope(body: \"raft\")"), &["joints[0]", "`to_at`"]),
+        bad(tied("spring(body: \"raft\", to_at: (0.5, 0.5))"), &["joints[0]", "`stiffness`"]),
+        bad(tied("glue(body: \"raft\")"), &["joints[0]", "unknown joint `glue`", "hinge"]),
+        bad(tied("(body: \"raft\")"), &["joints[0]", "name(…)"]),
         // Shapes.
         bad(solid("sphere(center: (0.5, 0.5), radius: 0)"), &["solids[0].shape.radius: 0", "above 0"]),
         bad(solid("sphere(center: (0.5, 0.5), radius: -1)"), &["solids[0].shape.radius: -1", "above 0"]),
@@ -673,6 +691,27 @@ fn solids_with_density_or_mass_are_bodies() {
     assert_eq!((first.material.friction, first.material.restitution), (0.3, 0.0));
     assert_eq!((second.material.friction, second.material.restitution), (0.5, 0.25));
     assert_eq!(second.material.fixed[..3], [true, false, true]);
+}
+
+#[test]
+fn joints_tie_solids_by_name() {
+    let text = scene_with(
+        "solids: [
+            (name: \"wheel\", shape: sphere(center: (0.5, 0.5), radius: 0.1), mass: 4),
+            (name: \"post\", shape: box(min: (0.4, 0.0), max: (0.6, 0.3))),
+        ],
+        joints: [
+            hinge(body: \"wheel\", to: \"post\", at: (0.5, 0.4), motor: (degrees_per_second: 180, torque: 3)),
+            rope(body: wheel, to_at: (0.5, 0.9)),
+        ]",
+    );
+    let Ok(AnyScene::TwoD(scene)) = Desk::new().load(text) else { panic!("a scene in 2D") };
+    let [hinge, rope] = &scene.setup.joints[..] else { panic!("two joints") };
+    let motor = Some(Motor { speed: std::f64::consts::PI, strength: 3.0 });
+    assert_eq!((hinge.body, hinge.to, hinge.at), (0, Some(1), [Vector::from([0.5, 0.4]); 2]));
+    assert_eq!(hinge.kind, JointKind::Hinge { axis: [0.0, 0.0, 1.0], motor });
+    assert_eq!((rope.to, rope.at), (None, [Vector::from([0.5, 0.5]), Vector::from([0.5, 0.9])]));
+    assert!(matches!(rope.kind, JointKind::Rope { length } if (length - 0.4).abs() < 1e-12));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::linear::SolverParams;
 use crate::math::Real;
 use crate::pressure::{self, BodyProvider, Problem, RigidBodies, RigidMotion, Solved};
 use crate::sim::bodies::take_motions;
-use crate::sim::contacts::{ContactPlan, ContactStep, plan_contacts};
+use crate::sim::contacts::{ContactPlan, ContactStep, plan_contacts, plan_joints};
 use crate::sim::{Params, Scratch, State};
 
 use super::tiles::tile_rules;
@@ -45,7 +45,7 @@ pub(super) fn project<const D: usize>(
 ) -> Solved {
     let &GridPass { length: StepLength { dt, .. }, gravity, stop, .. } = pass;
     let is_step = pass.air_dt > 0.0;
-    let plan = if is_step { plan_contacts_of(state, params, scratch, dt) } else { ContactPlan::default() };
+    let plan = plan_contacts_of(state, params, scratch, is_step.then_some(dt));
     let solver = solver_params(params, state.blocks.grid().dx, dt);
     let State {
         blocks, walls, surface, velocity, pressure, tiles, tracker, component_roles, gas, time, ..
@@ -90,19 +90,25 @@ pub(super) fn project<const D: usize>(
     solved
 }
 
-/// What bodies touch in a substep, and which of that holds.
+/// What bodies touch in a substep and are tied to, and which of that holds; of a projection that belongs to none, only joints.
 fn plan_contacts_of<const D: usize>(
     state: &State<D>,
     params: &Params,
     scratch: &mut Scratch<D>,
-    dt: Real,
+    dt: Option<Real>,
 ) -> ContactPlan {
-    let State { walls, time, blocks, .. } = state;
+    let State { walls, joints, time, blocks, .. } = state;
     if !walls.has_bodies() {
         return ContactPlan::default();
     }
+    let Some(dt) = dt else { return plan_joints(walls, joints, *time) };
     let (dx, &Params { gravity, density, .. }) = (blocks.grid().dx, params);
-    plan_contacts(walls, &mut scratch.contacts, &ContactStep { time: *time, dt, dx, gravity, density })
+    plan_contacts(
+        walls,
+        joints,
+        &mut scratch.contacts,
+        &ContactStep { time: *time, dt, dx, gravity, density },
+    )
 }
 
 /// What the parameters mean to the linear solver in a substep of `dt` seconds.

@@ -51,6 +51,7 @@ pub fn tank<const D: usize>(size: [f64; D], cells_x: usize, liquids: Vec<Shape<D
         drains: Vec::new(),
         air_sources: Vec::new(),
         solids: Vec::new(),
+        joints: Vec::new(),
         params: Params::default(),
     }
 }

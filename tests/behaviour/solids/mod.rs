@@ -1,6 +1,7 @@
 //! Rigid bodies that liquid and gravity move.
 
 mod contacts;
+mod joints;
 mod projection;
 mod runs;
 mod shares;
