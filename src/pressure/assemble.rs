@@ -9,7 +9,7 @@ use crate::tiles::{TileFaces, Tiling};
 
 use super::phases::{BlockContent, CellKind, HALO, MOST, classify_block};
 use super::rows::{BubbleRows, Faces, Rows, assemble_block, assemble_interior, link_within};
-use super::walls::leads_into_far_air;
+use super::walls::{SweptFlow, leads_into_far_air};
 use super::{OWN, Problem, Projection};
 
 /// Cached coefficients of a block: uniform but for cut faces, or individual. A uniform block mostly stays as it is from
@@ -218,14 +218,20 @@ fn add_swept_flux<const D: usize>(
         let Some(node) = problem.roles.node_of(component[local]) else { continue };
         let cell = unflatten::<D>(local, SIDE);
         let at = HALO.index(cell.map(|c| c as i32));
+        let mut swept = SweptFlow::default();
         for axis in 0..D {
             for side in Side::BOTH {
                 let (share, face) =
                     (open[axis][at + side.index() * HALO.stride(axis)], Face::of(cell, axis, side));
                 if share < 1.0 && !leads_into_far_air(problem.blocks, slot, face) {
-                    bubbles.inflow[node] -= side.sign() * problem.scripted_flow(slot, face, share as f64);
+                    let flow = problem.scripted_flow(slot, face, share.into());
+                    bubbles.inflow[node] -= side.sign() * flow;
+                    swept.add(side, share.into(), flow);
+                } else {
+                    swept.add(side, 1.0, 0.0);
                 }
             }
         }
+        bubbles.inflow[node] += swept.excess();
     }
 }

@@ -5,6 +5,7 @@ use crate::grid::{Face, Field, SIDE, block_cells, load_halo, sum_over_blocks};
 use crate::math::{Real, Side, unflatten};
 
 use super::phases::{CellKind, HALO, MOST, place_of_row};
+use super::walls::SweptFlow;
 use super::{Problem, Projection};
 
 /// Largest and root-mean-square net outflow of the liquid cells, beyond what the volume correction asked for, per cell
@@ -27,6 +28,7 @@ pub fn divergence<const D: usize>(
         let is_clear = problem.boundary.nearness(slot) == Nearness::Clear;
         let (mut faces, mut open) = ([0f32; MOST], [0f32; MOST]);
         let mut outflow = [0f64; SIDE * SIDE * SIDE];
+        let mut swept = [SweptFlow::default(); SIDE * SIDE * SIDE];
         for axis in 0..D {
             load_halo(blocks, &velocity[axis], slot, HALO, &mut faces);
             if is_clear {
@@ -41,16 +43,21 @@ pub fn divergence<const D: usize>(
                 continue;
             }
             load_halo(blocks, &problem.boundary.open[axis], slot, HALO, &mut open);
-            for (local, outflow) in outflow.iter_mut().enumerate().take(block_cells(D)) {
+            for (local, (outflow, swept)) in
+                outflow.iter_mut().zip(&mut swept).enumerate().take(block_cells(D))
+            {
                 let cell = unflatten::<D>(local, SIDE);
                 let at = HALO.index(cell.map(|c| c as i32));
                 for side in Side::BOTH {
                     let face = at + side.index() * HALO.stride(axis);
                     let share = open[face] as f64;
-                    let wall = match share < 1.0 {
-                        true => problem.solid_flow(slot, Face::of(cell, axis, side), share),
-                        false => 0.0,
-                    };
+                    let (mut wall, mut scripted) = (0.0, 0.0);
+                    if share < 1.0 {
+                        let face = Face::of(cell, axis, side);
+                        wall = problem.solid_flow(slot, face, share);
+                        scripted = problem.scripted_flow(slot, face, share);
+                    }
+                    swept.add(side, share, scripted);
                     *outflow += side.sign() * (share * faces[face] as f64 + wall);
                 }
             }
@@ -58,7 +65,8 @@ pub fn divergence<const D: usize>(
         let (mut most, mut squares) = (0f64, 0f64);
         for (local, label) in projection.label.block(slot).iter().enumerate() {
             if *label == Label::Liquid {
-                let outflow = outflow[local] - problem.wanted_outflow(CellKind::Liquid, slot, local);
+                let wanted = problem.wanted_outflow(CellKind::Liquid, slot, local);
+                let outflow = outflow[local] - swept[local].excess() - wanted;
                 most = most.max(outflow.abs());
                 squares += outflow * outflow;
             }

@@ -9,6 +9,7 @@ use crate::math::{Real, Side, power, simd, unflatten};
 
 use super::Problem;
 use super::phases::{CellKind, HALO, MOST, Masses, has_surface, place_of_row};
+use super::walls::SweptFlow;
 
 /// What one chunk of blocks contributes to the bubbles' rows.
 #[derive(Clone, Debug, Default)]
@@ -289,6 +290,7 @@ impl<const D: usize> Neighbourhood<'_, D> {
         let mass_to =
             |other: usize| masses.between((kinds[at], distance[at]), (kinds[other], distance[other]));
         let (mut outflow, mut ground, mut area) = (0f64, 0f32, 0f32);
+        let mut swept = SweptFlow::default();
         for axis in 0..D {
             let stride = HALO.stride(axis);
             let open = self.open[axis].around_cell(axis, local);
@@ -322,16 +324,18 @@ impl<const D: usize> Neighbourhood<'_, D> {
                         }
                     }
                 }
+                let mut flow = 0.0;
                 if share < 1.0 {
-                    let face = Face::of(cell, axis, side);
-                    flux += problem.scripted_flow(slot, face, share as f64);
+                    flow = problem.scripted_flow(slot, Face::of(cell, axis, side), share.into());
+                    flux += flow;
                 }
+                swept.add(side, share.into(), flow);
                 outflow += side.sign() * flux;
             }
         }
         rows.ground[local] = ground;
         rows.area[local] = area;
-        rows.rhs[local] = -outflow;
+        rows.rhs[local] = -(outflow - swept.excess());
     }
 }
 
