@@ -35,9 +35,10 @@ simulate: build ## simulate SCENE and write its surface and statistics to OUT/SC
 
 # SCENE:CELLS:FRAME of the pictures in the README, and layers where other ones than usual are shown.
 PICTURES := dam_break:96:14:pressure splash_tank:96:18 faucet:64:45:bubble-colours ball_in_circle_2d:256:18 rising_bubbles:64:12 \
-	splash_tank_tiles:96:11:bubble-colours,tiles,bands pool_tiles_2d:128:24:bubble-colours,tiles,affine-field
+	splash_tank_tiles:96:11:bubble-colours,tiles,bands pool_tiles_2d:128:24:bubble-colours,tiles,affine-field \
+	floating_boxes:64:40 paddle_wheel_2d:128:60
 # SCENE:CELLS:FRAME of the comparisons in the README.
-COMPARISONS := water_cooler_2d:128:40 water_cooler:64:40
+COMPARISONS := water_cooler_2d:128:40 water_cooler:64:40 cup_under_water_2d:100:150
 # SCENE:CELLS:FRAME of the gallery's thumbnails, and layers.
 THUMBNAILS := water_cooler_2d:128:40 rising_bubble_2d:128:24 bubble_tube_2d:128:40 diving_bell_2d:128:70 \
 	released_bubble_2d:128:12 dam_break_2d:256:24 ball_in_circle_2d:128:18 \
