@@ -13,6 +13,7 @@
 //!   red–black Gauss–Seidel; `transfer`: restriction and prolongation; `coarsen`, `split`: Galerkin sums of links over
 //!   aggregates; `explicit`: shared nodes and nodes that share a cell; `coarsest`: exact elimination; `closed`: components
 //!   without ground.
+//! * `bridges`: cells between two materials that are shared nodes to the preconditioner, where there are bodies.
 //! * `layout`, `stencil`, `kernels`: cells of a block sorted by colour, so that a red–black sweep is plain SIMD.
 //! * `coupling`: [`Couplings`], bodies that push any unknowns with any weights, as low-rank terms in both spaces.
 //! * `reference`: other preconditioners and explicit matrices, to compare with.
@@ -21,6 +22,7 @@
 
 mod blas;
 mod bodies;
+mod bridges;
 mod closed;
 mod coarsen;
 mod coarsest;

@@ -7,6 +7,7 @@ use crate::grid::{Field, alone, block_cells, lead};
 use crate::math::compiled_here;
 
 use super::bodies::Bodies;
+use super::bridges::Bridges;
 use super::closed::Remove;
 use super::composite::Composite;
 use super::krylov::{CgInfo, ConjugateGradients, FALLBACK_SHARE, Precondition, ResidualNorm, StoppingRule};
@@ -58,6 +59,8 @@ pub struct Solver<const D: usize> {
     uniform: Uniform<D>,
     /// The system at hand, if it has bodies.
     composite: Option<Box<Composite<D>>>,
+    /// Of that system.
+    bridges: Bridges<D>,
 }
 
 /// Iterations without a new smallest residual after which the V-cycle counts as unfit for a system.
@@ -110,7 +113,8 @@ impl<const D: usize> Solver<D> {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.uniform.bytes() + self.composite.as_ref().map_or(0, |composite| composite.bytes())
+        let composite = self.composite.as_ref().map_or(0, |composite| composite.bytes());
+        self.uniform.bytes() + composite + self.bridges.bytes()
     }
 
     /// The network of a coarse level (1 is the first) of the last system that was solved with multigrid, without the bodies'
@@ -145,6 +149,7 @@ impl<const D: usize> Solver<D> {
         solve(self, system, bodies, rhs, x, shared_rhs, shared_x, params, stop)
     }
 
+    /// Where bodies lie beside two materials, bridges between these are shared nodes.
     #[allow(clippy::too_many_arguments)]
     fn run(
         &mut self,
@@ -157,9 +162,37 @@ impl<const D: usize> Solver<D> {
         params: &SolverParams,
         stop: Option<&AtomicBool>,
     ) -> SolveInfo {
+        let bodies = bodies.filter(|bodies| !bodies.list.is_empty());
+        let mut bridges = std::mem::take(&mut self.bridges);
+        let is_multigrid = params.preconditioner == PreconditionerKind::Multigrid;
+        let has_bridges = is_multigrid && bodies.is_some_and(|bodies| bridges.find(system, bodies));
+        let info = if has_bridges {
+            let mut own = bridges.take(rhs, x);
+            let [own_rhs, own_x] = &mut own;
+            let info = self.iterate(&bridges.system(system), bodies, rhs, x, own_rhs, own_x, params, stop);
+            bridges.put_back(own, rhs, x);
+            info
+        } else {
+            self.iterate(system, bodies, rhs, x, shared_rhs, shared_x, params, stop)
+        };
+        self.bridges = bridges;
+        info
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn iterate(
+        &mut self,
+        system: &System<'_, D>,
+        bodies: Option<&Bodies<'_>>,
+        rhs: &mut Field<f64>,
+        x: &mut Field<f64>,
+        shared_rhs: &mut [f64],
+        shared_x: &mut [f64],
+        params: &SolverParams,
+        stop: Option<&AtomicBool>,
+    ) -> SolveInfo {
         assert_eq!(shared_rhs.len(), system.shared.len(), "one right-hand side per shared node");
         assert_eq!(shared_x.len(), system.shared.len(), "one value per shared node");
-        let bodies = bodies.filter(|bodies| !bodies.list.is_empty());
         let mut iterate = || {
             let mut info = SolveInfo::default();
             let clock = Instant::now();
