@@ -29,7 +29,7 @@ use std::time::Duration;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::export::exit_cleanly;
+use crate::export::{exit_cleanly, on_interrupt};
 use crate::runner::RunError;
 use args::{Arguments, Command};
 
@@ -145,8 +145,7 @@ fn stop_on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
             });
         }
     };
-    ctrlc::set_handler(handler)
-        .map_err(|error| Failure::Work(format!("could not listen for Ctrl-C: {error}")))?;
+    on_interrupt(handler).map_err(|error| Failure::Work(format!("could not listen for Ctrl-C: {error}")))?;
     Ok(stop)
 }
 

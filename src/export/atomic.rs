@@ -34,6 +34,36 @@ pub fn exit_cleanly(code: i32, last: impl FnOnce()) -> ! {
     std::process::exit(code)
 }
 
+/// Calls `handler` on Ctrl-C, a polite kill and a hang-up. A hang-up that is ignored from the start, as under `nohup`, stays ignored.
+pub fn on_interrupt(handler: impl FnMut() + Send + 'static) -> Result<(), ctrlc::Error> {
+    #[cfg(unix)]
+    let is_kept = is_ignored(libc::SIGHUP);
+    ctrlc::set_handler(handler)?;
+    #[cfg(unix)]
+    if is_kept {
+        // SAFETY: it only says again what was so before.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    }
+    Ok(())
+}
+
+/// Whether Ctrl-C is ignored from the start, as in the background of a script.
+pub fn ctrl_c_is_ignored() -> bool {
+    #[cfg(unix)]
+    return is_ignored(libc::SIGINT);
+    #[cfg(not(unix))]
+    false
+}
+
+#[cfg(unix)]
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: it only asks, into a place of its own, for which all zeros are a value.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// A file that takes its name only at [`Self::commit`]; until then it grows under a hidden name beside it, and
 /// dropping it removes that.
 #[derive(Debug)]

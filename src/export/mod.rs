@@ -11,7 +11,7 @@ mod stats;
 mod system;
 mod video;
 
-pub use atomic::{AtomicFile, exit_cleanly, probe_folder, remove_strays};
+pub use atomic::{AtomicFile, ctrl_c_is_ignored, exit_cleanly, on_interrupt, probe_folder, remove_strays};
 pub use image::{Picture, draw};
 pub use mesh::{write_obj, write_ply};
 pub use particles::write_particles;

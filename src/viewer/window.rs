@@ -6,6 +6,8 @@ use bevy::prelude::*;
 use bevy::window::{PresentMode, WindowCloseRequested, WindowResolution};
 use bevy::winit::{UpdateMode, WinitSettings};
 
+use crate::export::{ctrl_c_is_ignored, on_interrupt};
+
 use super::app::{ViewerPlugin, ViewerSystems};
 use super::measure::{Measurement, measure};
 use super::platform::{Missing, find_adapter, find_display, give_memory_back};
@@ -45,7 +47,9 @@ pub fn view(
 ) -> Result<(), ViewError> {
     // At once, even when the window hangs or is yet to open. Where Ctrl-C is ignored, as in the background of a shell, it
     // stays so.
-    let _ = ctrlc::try_set_handler(move || leave(Err(ViewError::Interrupted)));
+    if !ctrl_c_is_ignored() {
+        let _ = on_interrupt(move || leave(Err(ViewError::Interrupted)));
+    }
     find_display()?;
     find_adapter()?;
     give_memory_back();

@@ -320,3 +320,39 @@ fn an_interrupt_leaves_whole_files_only() {
         assert_eq!(bytes.len(), head + body, "{name} is whole");
     }
 }
+
+/// A hang-up once ended runs under `nohup`: the handler of Ctrl-C took it over as well.
+#[cfg(unix)]
+#[test]
+fn a_hang_up_that_is_ignored_stays_so_and_an_interrupt_still_ends_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    let deaf = format!(
+        "trap '' HUP; exec '{}' run dam_break --frames 100000 --cells 16 --out out",
+        env!("CARGO_BIN_EXE_glug")
+    );
+    let mut child = Command::new("sh")
+        .args(["-c", &deaf])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a shell starts");
+    let send = |signal: &str| {
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(sent.expect("kill starts").success(), "{signal}");
+    };
+    let wait_for = |frames: usize| {
+        let patience = Instant::now();
+        while files(&out).len() < frames && patience.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(files(&out).len() >= frames, "it goes on");
+    };
+    wait_for(2);
+    let before = files(&out).len();
+    send("-HUP");
+    wait_for(before + 3);
+    send("-INT");
+    assert_eq!(child.wait().expect("glug ends").code(), Some(130));
+}

@@ -5,6 +5,7 @@ mod sample;
 mod shares;
 mod walls;
 
+use super::Pose;
 use crate::grid::{Blocks, CHUNKS, Field, SIDE, Slots, across, block_cells, for_each_block_collecting};
 use crate::math::{Real, Side, power};
 
@@ -90,6 +91,8 @@ pub struct Boundary<const D: usize> {
     /// What bodies close, in the order of slots, axes and cells.
     held: Vec<BodyShare>,
     found: Box<[Vec<BodyShare>; CHUNKS]>,
+    /// When solids were sampled, and where bodies were.
+    sampled: (Real, Vec<Pose<D>>),
     bits: Field<WallBits>,
     near: Vec<Nearness>,
     due: Vec<bool>,
@@ -105,6 +108,7 @@ impl<const D: usize> Boundary<D> {
             along: std::array::from_fn(|_| Field::new(block_cells(D) / SIDE, 0)),
             held: Vec::new(),
             found: Box::new(std::array::from_fn(|_| Vec::new())),
+            sampled: (Real::NAN, Vec::new()),
             bits: Field::new(1, WallBits::CLEAR),
             near: Vec::new(),
             due: Vec::new(),
@@ -151,8 +155,16 @@ impl<const D: usize> Boundary<D> {
         due.resize(known, false);
         due.resize(blocks.slot_count(), true);
         blocks.fresh().iter().for_each(|&slot| due[slot as usize] = true);
+        let has_bodies = walls.has_bodies();
+        // With bodies, a substep looks at the same moment twice: at the old blocks and at the new.
+        let is_known = has_bodies && self.sampled.0 == time && walls.poses().eq(self.sampled.1.iter());
+        if has_bodies && !is_known {
+            self.sampled.0 = time;
+            self.sampled.1.clear();
+            self.sampled.1.extend(walls.poses());
+        }
         let (near, stale) = (&mut self.near, &mut self.stale);
-        for solid in walls.solids.iter().filter(|solid| solid.is_moving()) {
+        for solid in walls.solids.iter().filter(|solid| !is_known && solid.is_moving()) {
             let posed = solid.at(time);
             for &slot in blocks.slots().as_slice() {
                 let (centre, _, reach) = reach(blocks, blocks.coords(slot as usize));
@@ -167,7 +179,6 @@ impl<const D: usize> Boundary<D> {
         for &slot in stale.as_slice() {
             near[slot as usize] = nearness(blocks, walls, slot as usize, time);
         }
-        let has_bodies = walls.has_bodies();
         self.found.iter_mut().for_each(Vec::clear);
         let near = &self.near;
         let (open, along) = (self.open.each_mut().map(Field::parts), self.along.each_mut().map(Field::parts));
@@ -187,8 +198,13 @@ impl<const D: usize> Boundary<D> {
                 }
             },
         );
-        // Blocks near a body are sampled every time.
-        self.held.clear();
+        if !has_bodies {
+            return;
+        }
+        // What other blocks have stays.
+        let mut stays = vec![false; self.due.len()];
+        blocks.slots().as_slice().iter().for_each(|&slot| stays[slot as usize] = !self.due[slot as usize]);
+        self.held.retain(|held| stays[held.slot as usize]);
         self.found.iter().for_each(|found| self.held.extend_from_slice(found));
         self.held.sort_unstable_by_key(BodyShare::key);
     }

@@ -1,5 +1,7 @@
 //! Sampling the walls on one block.
 
+use std::ops::Range;
+
 use crate::geometry::fraction::{corner_mean, positive_segment, positive_square, snap};
 use crate::grid::{Blocks, SIDE};
 use crate::math::{Real, Vector, power, unflatten};
@@ -93,9 +95,21 @@ pub(super) fn sample_block<const D: usize>(
             };
             let padding = body.padding(dx);
             let distance = |x: &Vector<D>| (((posed.distance(x) - padding) / dx) as f32).clamp(-FAR, FAR);
-            let corner = (0..node.len()).map(|index| distance(&place(index))).collect();
+            // Corners that may be within FAR of it.
+            let middle = body.position() / dx - Vector::from_fn(|k, _| Real::from(first[k] - 1));
+            let reach = (body.radius + padding) / dx + Real::from(FAR);
+            let within: [Range<usize>; D] = std::array::from_fn(|k| {
+                let at = |x: Real| x.clamp(0.0, NODES as Real) as usize;
+                at((middle[k] - reach).ceil())..at((middle[k] + reach).floor() + 1.0)
+            });
+            if within.iter().any(Range::is_empty) {
+                continue;
+            }
+            let mut corner = vec![FAR; node.len()];
+            each_node(&within, |index| corner[index] = distance(&place(index)));
             let solid = (group * GROUP + i) as u32;
-            bodies.push(FaceNodes::new::<D>(solid, corner, |base, arm| distance(&(place(base) + arm * dx))));
+            let midway = |base: usize, arm| distance(&(place(base) + arm * dx));
+            bodies.push(FaceNodes::new::<D>(solid, corner, &within, midway));
         }
         for (index, value) in node.iter_mut().enumerate() {
             let x = place(index);
@@ -110,7 +124,8 @@ pub(super) fn sample_block<const D: usize>(
         let others = if is_swept {
             // As exact as bodies: one too heavy to be moved is a solid with a script.
             let distance = |x: &Vector<D>| ((walls.scripted_distance(x, time) / dx) as f32).clamp(-FAR, FAR);
-            FaceNodes::new::<D>(OTHERS, node.to_vec(), |base, arm| distance(&(place(base) + arm * dx)))
+            let midway = |base: usize, arm| distance(&(place(base) + arm * dx));
+            FaceNodes::new::<D>(OTHERS, node.to_vec(), &all_nodes(), midway)
         } else {
             FaceNodes::plain::<D>(node.to_vec())
         };
@@ -131,6 +146,25 @@ pub(super) fn sample_block<const D: usize>(
 /// Corners of a block along each axis: its own, those on its high sides, and one more layer below for the normals.
 pub(super) const NODES: usize = SIDE + 2;
 const MOST_NODES: usize = NODES * NODES * NODES;
+
+/// All corners of a block, per axis.
+pub(super) fn all_nodes<const D: usize>() -> [Range<usize>; D] {
+    std::array::from_fn(|_| 0..NODES)
+}
+
+/// Calls `each` with the corners of a block within a box.
+pub(super) fn each_node<const D: usize>(within: &[Range<usize>; D], mut each: impl FnMut(usize)) {
+    let size: [usize; D] = std::array::from_fn(|k| within[k].len());
+    for flat in 0..size.iter().product() {
+        let mut rest = flat;
+        let mut index = 0;
+        for k in 0..D {
+            index += (within[k].start + rest % size[k]) * STRIDE[k];
+            rest /= size[k];
+        }
+        each(index);
+    }
+}
 
 /// Steps between the corners of a block along each axis.
 pub(super) const STRIDE: [usize; 3] = [1, NODES, NODES * NODES];

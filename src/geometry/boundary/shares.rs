@@ -1,11 +1,13 @@
 //! What bodies close of faces.
 
+use std::ops::Range;
+
 use crate::geometry::fraction::{corner_mean, positive_segment, positive_square, snap};
 use crate::grid::SIDE;
 use crate::math::{Real, Vector, power, unflatten};
 
 use super::BodyShare;
-use super::sample::{NODES, STRIDE, corner_of, positive_share};
+use super::sample::{NODES, STRIDE, all_nodes, corner_of, each_node, positive_share};
 
 /// What a body, or all other solids together, do to the corners and faces of a block.
 pub(super) struct FaceNodes {
@@ -23,29 +25,43 @@ pub(super) const OTHERS: u32 = u32::MAX;
 impl FaceNodes {
     /// From the distances at the corners.
     pub fn plain<const D: usize>(node: Vec<f32>) -> Self {
-        let closed = closed_shares::<D>(|base, axis| snap(positive_share::<D>(&node, base, axis)));
+        let share = |base, axis| snap(positive_share::<D>(&node, base, axis));
+        let closed = closed_shares::<D>(&all_nodes(), share);
         FaceNodes { solid: OTHERS, node, closed }
     }
 
     /// From the distances at the corners and, for faces that may be cut, at any point given by a corner and an arm from there in
     /// cells. Those faces are halved along each of their axes: between corners alone a ball is a polyhedron, and with a
     /// radius of six cells it would be released with an acceleration that is off by 2.2 percent instead of 1.5.
-    pub fn new<const D: usize>(solid: u32, node: Vec<f32>, midway: impl Fn(usize, Vector<D>) -> f32) -> Self {
-        let closed = closed_shares::<D>(|base, axis| {
-            snap(halved_share::<D>(&node, base, axis, |arm| midway(base, arm)))
-        });
+    /// It closes nothing beyond the corners `within`.
+    pub fn new<const D: usize>(
+        solid: u32,
+        node: Vec<f32>,
+        within: &[Range<usize>; D],
+        midway: impl Fn(usize, Vector<D>) -> f32,
+    ) -> Self {
+        let share = |base, axis| snap(halved_share::<D>(&node, base, axis, |arm| midway(base, arm)));
+        let closed = closed_shares::<D>(within, share);
         FaceNodes { solid, node, closed }
     }
 }
 
-/// One minus the share of every face of a block, per axis, by the lowest corner of the face.
-fn closed_shares<const D: usize>(share: impl Fn(usize, usize) -> f32) -> Vec<Vec<f32>> {
-    let nodes = power(NODES, D);
-    let closed = |base: usize, axis: usize| {
-        let has_corners = (0..D).filter(|&k| k != axis).all(|k| base / STRIDE[k] % NODES + 1 < NODES);
-        if has_corners { 1.0 - share(base, axis) } else { 0.0 }
+/// One minus the share of every face of a block, per axis, by the lowest corner of the face, which is one of those `within`.
+fn closed_shares<const D: usize>(
+    within: &[Range<usize>; D],
+    share: impl Fn(usize, usize) -> f32,
+) -> Vec<Vec<f32>> {
+    let of_axis = |axis: usize| {
+        let mut closed = vec![0.0; power(NODES, D)];
+        each_node(within, |base| {
+            let has_corners = (0..D).filter(|&k| k != axis).all(|k| base / STRIDE[k] % NODES + 1 < NODES);
+            if has_corners {
+                closed[base] = 1.0 - share(base, axis);
+            }
+        });
+        closed
     };
-    (0..D).map(|axis| (0..nodes).map(|base| closed(base, axis)).collect()).collect()
+    (0..D).map(of_axis).collect()
 }
 
 /// Share of a face where a distance is positive, from the corners of the face or, where it may be cut, of its halves or quarters.

@@ -2,7 +2,7 @@
 
 use crate::math::{Real, Vector, power};
 
-use super::super::{Body, Solid};
+use super::super::{Body, Pose, Solid};
 
 /// The solids of a scene together with the closed sides of the domain.
 #[derive(Clone, Debug)]
@@ -55,11 +55,17 @@ impl<const D: usize> Walls<D> {
 
     /// Velocity of the nearest solid's material at `x`; zero next to a side of the domain.
     pub fn velocity(&self, x: &Vector<D>, time: Real) -> Vector<D> {
-        let nearest = self
-            .solids
-            .iter()
-            .map(|solid| (solid.distance(x, time), solid))
-            .min_by(|a, b| a.0.total_cmp(&b.0));
+        let mut nearest: Option<(Real, &Solid<D>)> = None;
+        for solid in &self.solids {
+            let least = nearest.map_or(Real::INFINITY, |nearest| nearest.0);
+            // Quick to see of a body.
+            if nearest.is_none() || solid.may_reach(x, least) {
+                let distance = solid.distance(x, time);
+                if nearest.is_none() || distance < least {
+                    nearest = Some((distance, solid));
+                }
+            }
+        }
         match nearest {
             Some((distance, solid)) if solid.is_moving() && distance < self.side_distance(x) => {
                 solid.velocity(x, time)
@@ -91,6 +97,11 @@ impl<const D: usize> Walls<D> {
                 (0..D).all(|k| x[k] > -2.0 * body.radius && x[k] < self.size[k] + 2.0 * body.radius);
             is_near.then_some((index, body))
         })
+    }
+
+    /// Where bodies are.
+    pub(super) fn poses(&self) -> impl Iterator<Item = &Pose<D>> {
+        self.solids.iter().filter_map(|solid| solid.body.as_deref()).map(Body::pose)
     }
 
     /// Whether any solid is a body.
