@@ -10,7 +10,7 @@ use crate::sim::{advance, corner_box, tank};
 
 use super::{ball, point};
 
-/// A box of two by one metres with a little water in its corner.
+/// A box of a metre with a little water in its corner.
 fn dry_tank<const D: usize>(cells: usize) -> Setup<D> {
     let mut setup = tank([1.0; D], cells, vec![corner_box([0.0, 0.0], [0.2, 0.06], 1.0)]);
     setup.params.min_substeps = 4;
