@@ -39,13 +39,8 @@ fn released_ball_accelerates_as_theory_says<const D: usize>(radius: f64, tank_ra
             let found = acceleration_in_round_tank::<D>(radius, tank_radius, density, point(x, y, 0.29));
             let theory = (1.0 - density) / (density + added);
             let error = (found[1] / theory - 1.0).abs();
-            println!(
-                "{D}D R = {radius}, density {density}, at {x} {y}: off by {:.4}",
-                found[1] / theory - 1.0
-            );
-            if error > tolerance {
-                continue;
-            }
+            // With its poles on faces exactly, a disc is off by 2.3 and 1.2 percent instead of 2 and 1.
+            let tolerance = if D == 2 && x == 0.0 { 1.25 * tolerance } else { tolerance };
             assert!(error < tolerance, "{D}D R = {radius}, density {density}, at {x} {y}: off by {error:.4}");
             let sideways = (0..D).filter(|&k| k != 1).map(|k| (found[k] / theory).abs()).fold(0.0, f64::max);
             assert!(
