@@ -25,7 +25,7 @@ use std::io;
 const MAGIC: [u8; 8] = *b"\x89GLUG\r\n\x1a";
 
 /// The format that is written, and the newest that can be read.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Bytes of values in a chunk, at most.
 const CHUNK: usize = 1 << 20;
@@ -62,6 +62,14 @@ pub enum ArchiveError {
         "it has format {found}, and this version of Glug knows formats up to {FORMAT}: a newer version wrote it"
     )]
     Newer {
+        /// Its format.
+        found: u32,
+    },
+    /// It was written by an earlier version.
+    #[error(
+        "it has format {found}, and this version of Glug reads format {FORMAT} alone: an older version wrote it"
+    )]
+    Older {
         /// Its format.
         found: u32,
     },
@@ -163,6 +171,11 @@ mod tests {
         let mut newer = sample();
         newer[8..12].copy_from_slice(&(FORMAT + 1).to_le_bytes());
         assert!(matches!(read(&newer), Err(ArchiveError::Newer { found }) if found == FORMAT + 1));
+        let mut older = sample();
+        older[8..12].copy_from_slice(&1u32.to_le_bytes());
+        assert!(matches!(read(&older), Err(ArchiveError::Older { found: 1 })));
+        let message = read(&older).map_err(|error| error.to_string()).expect_err("it is too old");
+        assert!(message.contains("format 1,") && message.contains("older version"), "{message}");
         assert!(matches!(read(b"ply\nformat binary_little_endian 1.0\n"), Err(ArchiveError::Foreign)));
     }
 

@@ -33,13 +33,14 @@ impl<'a> Reader<'a> {
             return Err(ArchiveError::Foreign);
         }
         let format: [u8; 4] = reader.bytes()?;
-        // What comes behind the number of a newer format is not for us to say.
-        let found = u32::from_le_bytes(format);
-        if found > FORMAT {
-            return Err(ArchiveError::Newer { found });
+        // What comes behind the number of another format is not for us to say.
+        match u32::from_le_bytes(format) {
+            FORMAT => {}
+            0 => return Err(ArchiveError::invalid("head", "names a format that never was")),
+            found if found < FORMAT => return Err(ArchiveError::Older { found }),
+            found => return Err(ArchiveError::Newer { found }),
         }
         reader.check(&[&magic[..], &format].concat())?;
-        ArchiveError::unless(found == FORMAT, "head", "names a format that never was")?;
         Ok(reader)
     }
 

@@ -26,6 +26,8 @@ pub struct Component {
     pub far_cells: usize,
     /// The sum of those cells' centres, in cells.
     pub far_moment: [Real; 3],
+    /// A block that it has a part in.
+    pub home: [i32; 3],
 }
 
 /// What the fill keeps about a block besides its cells' pieces.
@@ -134,6 +136,17 @@ impl<const D: usize> Components<D> {
     pub fn far_component(&self, table_index: usize) -> Option<u32> {
         let piece = self.far_piece.get(table_index).filter(|piece| **piece != NO_COMPONENT)?;
         self.component_of_piece.get(*piece as usize).copied().filter(|component| *component != NO_COMPONENT)
+    }
+
+    /// Whether a component has a part in a block, stored or not.
+    pub fn has_part_in(&self, blocks: &Blocks<D>, coords: [i32; D], component: u32) -> bool {
+        let slot = blocks.slot_at(coords);
+        if slot == VOID {
+            let far = blocks.table_index(coords).and_then(|index| self.far_component(index));
+            return far == Some(component);
+        }
+        let (first, pieces) = (self.first_piece[slot as usize], self.edge[slot as usize].pieces);
+        self.component_of_piece[first as usize..(first + pieces) as usize].contains(&component)
     }
 
     /// Bytes held.
@@ -254,7 +267,7 @@ impl<const D: usize> Components<D> {
             for piece in 0..edge.pieces {
                 let number = self.first_piece[slot as usize] + piece;
                 let phase = if piece < edge.air { Label::Air } else { Label::Liquid };
-                let component = self.component_of(number, phase);
+                let component = self.component_of(number, phase, blocks.coords(slot as usize));
                 let bit = 1u64 << piece.min(63);
                 component.open |= edge.outside & bit != 0;
                 component.touches_solid |= edge.walls & bit != 0;
@@ -266,8 +279,9 @@ impl<const D: usize> Components<D> {
             if piece == NO_COMPONENT {
                 continue;
             }
-            let first = blocks.grid().first_cell(blocks.table_coords(index));
-            let component = self.component_of(piece, Label::Air);
+            let coords = blocks.table_coords(index);
+            let first = blocks.grid().first_cell(coords);
+            let component = self.component_of(piece, Label::Air, coords);
             let (mut inside, mut centre) = (1, [0.0; 3]);
             for axis in 0..D {
                 let (low, high) = (first[axis], first[axis] + SIDE as i32);
@@ -283,7 +297,8 @@ impl<const D: usize> Components<D> {
         }
     }
 
-    fn component_of(&mut self, piece: u32, phase: Label) -> &mut Component {
+    /// The component of a piece in a block; its first piece opens it.
+    fn component_of(&mut self, piece: u32, phase: Label, block: [i32; D]) -> &mut Component {
         let root = self.sets.find(piece) as usize;
         if self.component_of_piece[root] == NO_COMPONENT {
             self.component_of_piece[root] = self.list.len() as u32;
@@ -293,6 +308,7 @@ impl<const D: usize> Components<D> {
                 touches_solid: false,
                 far_cells: 0,
                 far_moment: [0.0; 3],
+                home: std::array::from_fn(|axis| block.get(axis).copied().unwrap_or(0)),
             });
         }
         let component = self.component_of_piece[root];

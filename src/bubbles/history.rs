@@ -28,6 +28,8 @@ pub enum EventKind {
     Void,
     /// A hole is closed again.
     Closed,
+    /// Specks grew together to it.
+    Formed,
 }
 
 /// Something that happened to a bubble.
@@ -81,6 +83,7 @@ impl History {
             EventKind::Collapsed => (6, 0),
             EventKind::Void => (7, 0),
             EventKind::Closed => (8, 0),
+            EventKind::Formed => (9, 0),
         };
         let events = self.events.iter().map(|event| (event.time, event.id, kind(event.kind)));
         SavedHistory { events: events.collect(), total: self.total }
@@ -99,6 +102,7 @@ impl History {
                 6 => EventKind::Collapsed,
                 7 => EventKind::Void,
                 8 => EventKind::Closed,
+                9 => EventKind::Formed,
                 _ => return None,
             })
         };

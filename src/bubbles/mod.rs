@@ -28,4 +28,4 @@ pub use list::{BubbleIndex, BubbleList};
 pub use measure::{Extent, FilledBlocks, Measure, air_shares};
 pub use tags::Tags;
 pub use targets::{Rates, Targets};
-pub use track::{Record, Tracker, TrackerInput, TrackerScratch};
+pub use track::{FIRST_SPECK, FIRST_VOID, Record, Tracker, TrackerInput, TrackerScratch, number};

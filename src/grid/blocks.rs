@@ -94,6 +94,13 @@ impl<const D: usize> Blocks<D> {
         self.grid.first_cell(self.coords[slot])
     }
 
+    /// Whether an active slot holds cells beyond the domain. Behind its open sides those are air, but none that counts:
+    /// how many of them are stored is chance.
+    pub fn reaches_out(&self, slot: usize) -> bool {
+        let (first, cells) = (self.first_cell(slot), self.grid.cells);
+        (0..D).any(|axis| first[axis] < 0 || first[axis] + SIDE as i32 > cells[axis] as i32)
+    }
+
     /// The `3^D` slots around a slot, itself in the middle; [`VOID`] where no block is active.
     #[inline]
     pub fn around(&self, slot: usize) -> &[u32] {

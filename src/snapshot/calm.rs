@@ -95,7 +95,7 @@ fn weigh<const D: usize>(
     let (first, grid) = (blocks.first_cell(slot), blocks.grid());
     let dx = grid.dx as f32;
     let walls = boundary.nearness(slot) != Nearness::Clear;
-    let sticks_out = (0..D).any(|k| first[k] < 0 || first[k] + SIDE as i32 > grid.cells[k] as i32);
+    let sticks_out = blocks.reaches_out(slot);
     let distance = state.surface.block(slot);
     let has_surface = distance.iter().any(|d| d.abs() < KNOWN * dx);
     weight.fill(0);

@@ -10,7 +10,7 @@ use super::fill::{Components, NO_COMPONENT};
 use super::near::{AIRLESS, NOWHERE, Near, NearBlock, NearMap, SPRAY, code};
 use super::tally::Pairs;
 
-use visit::{CellContent, VisitCells, reaches_out, visit_cells};
+use visit::{CellContent, VisitCells, visit_cells};
 pub use visit::{FilledBlocks, air_shares};
 
 /// How large a component is. Volumes are in cells.
@@ -167,7 +167,7 @@ fn measure_block<const D: usize>(
 ) {
     let FilledBlocks { blocks, boundary, surface, components } = filled;
     let dx = blocks.grid().dx as f32;
-    let whole = boundary.bits(slot).close.iter().all(|&word| word == 0) && !reaches_out(blocks, slot);
+    let whole = boundary.bits(slot).close.iter().all(|&word| word == 0) && !blocks.reaches_out(slot);
     // One component, and neither surface nor wall in a cell: the common case.
     if let Some(first) = components.only_component(slot).filter(|_| whole) {
         let distance = surface.block(slot);

@@ -78,7 +78,7 @@ fn visit_cells_of<const D: usize, const CELLS: usize>(
         load_halo(blocks, &boundary.corner, slot, HALO, &mut corner);
     }
     let is_air = |component: u32| components.list[component as usize].phase == Label::Air;
-    let (partly_out, low) = (reaches_out(blocks, slot), blocks.first_cell(slot));
+    let (partly_out, low) = (blocks.reaches_out(slot), blocks.first_cell(slot));
     let is_inside = |local: usize| {
         let place = unflatten::<D>(local, SIDE);
         blocks.grid().contains(std::array::from_fn(|k| low[k] + place[k] as i32))
@@ -196,13 +196,6 @@ fn look_around<const D: usize>(
         }
     }
     other
-}
-
-/// Whether a block holds cells beyond the domain. Behind its open sides those are air, but none that counts: how many
-/// of them are stored is chance.
-pub fn reaches_out<const D: usize>(blocks: &Blocks<D>, slot: usize) -> bool {
-    let (first, cells) = (blocks.first_cell(slot), blocks.grid().cells);
-    (0..D).any(|k| first[k] < 0 || first[k] + SIDE as i32 > cells[k] as i32)
 }
 
 /// Passes on the air alone, whole rows at once.

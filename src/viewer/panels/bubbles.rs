@@ -6,6 +6,7 @@ use egui_plot::{HLine, Line, Plot, PlotPoints};
 
 use super::meter::{drift_text, volume_text};
 use super::{Action, BubbleRow, Data};
+use crate::bubbles::number;
 use crate::viewer::theme;
 use crate::viewer::ui_state::UiState;
 
@@ -45,7 +46,7 @@ pub fn bubbles_ui(ui: &mut egui::Ui, ui_state: &mut UiState, data: &Data, action
         };
         let table = table.header(18.0, |mut header| {
             for (name, hint) in [
-                ("bubble", "Its number, for as long as it lives"),
+                ("bubble", "Its number, for as long as it lives; specks have none"),
                 ("volume", "Measured now"),
                 ("drift", "Against what it should be"),
                 ("pressure", "Above the outside air"),
@@ -63,7 +64,7 @@ pub fn bubbles_ui(ui: &mut egui::Ui, ui_state: &mut UiState, data: &Data, action
                     let side = if two { ["L", "R"][row.key.0.min(1)] } else { "" };
                     ui.horizontal(|ui| {
                         dot_ui(ui, theme::bubble_colour(row.key.1), 4.0);
-                        ui.label(format!("{side}{}", row.key.1));
+                        ui.label(format!("{side}{}", name_of(row.key.1)));
                     });
                 });
                 line.col(|ui| {
@@ -96,6 +97,11 @@ pub fn bubbles_ui(ui: &mut egui::Ui, ui_state: &mut UiState, data: &Data, action
     }
 }
 
+/// What a bubble is called: its number, or a dash.
+pub(super) fn name_of(id: u64) -> String {
+    number(id).map_or_else(|| "–".into(), |number| number.to_string())
+}
+
 /// A bubble's colour; the font has no sign for it.
 fn dot_ui(ui: &mut egui::Ui, colour: egui::Color32, radius: f32) {
     let (rect, _) = ui.allocate_exact_size(egui::Vec2::splat(2.0 * radius + 2.0), Sense::hover());
@@ -107,7 +113,12 @@ fn chosen_ui(ui: &mut egui::Ui, row: &BubbleRow, dimension: usize) {
     ui.separator();
     ui.horizontal(|ui| {
         dot_ui(ui, theme::bubble_colour(row.key.1), 6.0);
-        ui.label(RichText::new(format!("Bubble {}", row.key.1)).strong());
+        let title = match number(row.key.1) {
+            Some(number) => format!("Bubble {number}"),
+            None if report.void => "A hole that is being closed".into(),
+            None => "A speck".into(),
+        };
+        ui.label(RichText::new(title).strong());
         let speed = report.velocity.iter().map(|v| v * v).sum::<f64>().sqrt();
         ui.weak(format!("{speed:.2} m/s"));
         ui.weak(if report.constrained { "volume kept" } else { "free to collapse" });

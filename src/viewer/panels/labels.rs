@@ -3,6 +3,7 @@
 use bevy::prelude::Vec3;
 use bevy_egui::egui::{self, Color32, FontId, Rect, Stroke, vec2};
 
+use super::bubbles::name_of;
 use super::meter::volume_text;
 use super::{BubbleKey, BubbleRow, Data};
 use crate::snapshot::Snapshot;
@@ -37,7 +38,8 @@ pub fn labels_ui(
     let (mut places, mut texts) = (Vec::new(), Vec::new());
     for row in rows.into_iter().filter(|row| row.report.volume >= least || is_chosen(row)) {
         let Some(place) = place_of(row, rect, data) else { continue };
-        let text = format!("{}  {}", row.key.1, volume_text(row.report.volume, snapshot.scenery.dimension));
+        let volume = volume_text(row.report.volume, snapshot.scenery.dimension);
+        let text = format!("{}  {volume}", name_of(row.key.1));
         let font = FontId::proportional(if is_chosen(row) { 13.5 } else { 11.5 });
         let galley = painter.layout_no_wrap(text, font, ink);
         let wanted = Rect::from_center_size(place, galley.size() + vec2(10.0, 4.0));

@@ -20,7 +20,7 @@ struct Register {
 
 fn is_birth(kind: EventKind) -> bool {
     use EventKind::*;
-    matches!(kind, Present | Released | Trapped | SplitFrom(_) | Void)
+    matches!(kind, Present | Released | Trapped | SplitFrom(_) | Void | Formed)
 }
 
 fn name(kind: EventKind) -> &'static str {
@@ -34,6 +34,7 @@ fn name(kind: EventKind) -> &'static str {
         EventKind::Collapsed => "collapsed",
         EventKind::Void => "void",
         EventKind::Closed => "closed",
+        EventKind::Formed => "formed",
     }
 }
 

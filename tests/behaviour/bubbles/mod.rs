@@ -6,6 +6,7 @@ mod fill;
 mod life;
 mod limit;
 mod naive;
+mod names;
 pub mod projection;
 mod released;
 mod runs;

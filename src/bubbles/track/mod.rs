@@ -4,13 +4,17 @@
 //! old one, and thereby how rest volumes pass on (CBAR §7.1). A new component of air to which no particle leads is a
 //! void: a hole that numerical errors tore into the liquid. It has no rest volume and is closed.
 
+mod names;
+
+pub use names::{FIRST_SPECK, FIRST_VOID, number};
+
 use serde::{Deserialize, Serialize};
 
 use crate::archive::{ArchiveError, Reader, Writer};
 use crate::geometry::Label;
 use crate::grid::Blocks;
 use crate::liquid::{CellRanges, Particles};
-use crate::math::{Real, power};
+use crate::math::{Real, power, unflatten};
 
 use super::fill::Components;
 use super::graph::{Graph, Share, Vertex};
@@ -18,11 +22,12 @@ use super::history::{EventKind, History, SavedHistory};
 use super::measure::Measure;
 use super::near::SPRAY;
 use super::tags::{Ballot, Tags};
+use names::{Fate, Lost, NameKind, Names, Tie, decide_fates};
 
 /// What is known of a component beyond its cells. Volumes are in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Stays the same for as long as the component lives.
+    /// Stays the same for as long as the component lives: of bubbles see [`number`].
     pub id: u64,
     /// Air or liquid.
     pub phase: Label,
@@ -42,6 +47,8 @@ pub struct Record {
     pub asked: Real,
     /// Of a liquid: particles.
     particles: Real,
+    /// A block that it has a part in.
+    home: [i32; 3],
 }
 
 /// What the tracker looks at.
@@ -78,8 +85,7 @@ pub struct Tracker {
     /// Particles forgotten since the last update.
     forgotten: usize,
     history: History,
-    /// The last names given, to air and to liquid.
-    last_id: [u64; 2],
+    names: Names,
 }
 
 /// Working memory of a [`Tracker`].
@@ -93,7 +99,11 @@ pub struct TrackerScratch {
     old: Vec<Vertex>,
     new: Vec<Vertex>,
     shares: Vec<Share>,
-    matches: Vec<BestMatch>,
+    ties: Vec<Tie>,
+    /// Of the components before, then of those now.
+    fates: Vec<Fate>,
+    /// Components that need a name.
+    nameless: Vec<u32>,
     basins: Vec<Basin>,
 }
 
@@ -103,15 +113,6 @@ struct Edge {
     from: u32,
     to: u32,
     votes: u32,
-}
-
-/// The strongest tie of a component to the other step, and all its votes.
-#[derive(Clone, Copy, Debug, Default)]
-struct BestMatch {
-    best: Option<u32>,
-    rank: (bool, u32),
-    votes: u32,
-    touched: bool,
 }
 
 /// The content of a container, in cells.
@@ -143,20 +144,20 @@ struct SavedTracker {
     conserved: bool,
     forgotten: usize,
     history: SavedHistory,
-    last_id: [u64; 2],
+    names: Names,
 }
 
 impl Tracker {
     /// Writes everything that is known of the components.
     pub fn save(&self, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
-        let Tracker { records, tags, spray, conserved, forgotten, history, last_id } = self;
+        let Tracker { records, tags, spray, conserved, forgotten, history, names } = self;
         let account = SavedTracker {
             records: records.clone(),
             spray: *spray,
             conserved: *conserved,
             forgotten: *forgotten,
             history: history.to_saved(),
-            last_id: *last_id,
+            names: names.clone(),
         };
         out.value("tracker", &account)?;
         tags.save(out)
@@ -168,12 +169,11 @@ impl Tracker {
         particles: usize,
         from: &mut Reader<'_>,
     ) -> Result<Self, ArchiveError> {
-        let SavedTracker { records, spray, conserved, forgotten, history, last_id } =
-            from.value("tracker")?;
+        let SavedTracker { records, spray, conserved, forgotten, history, names } = from.value("tracker")?;
         let history = History::from_saved(history)
             .ok_or_else(|| ArchiveError::invalid("tracker", "tells of events that cannot happen"))?;
         let tags = Tags::load(blocks, particles, records.len(), from)?;
-        Ok(Tracker { records, tags, spray, conserved, forgotten, history, last_id })
+        Ok(Tracker { records, tags, spray, conserved, forgotten, history, names })
     }
 
     /// All components, as numbered by the last fill.
@@ -257,8 +257,9 @@ impl Tracker {
         self.share_air(input, work);
         self.conserved = input.conserve;
         self.share_liquid(input, complete, work);
-        self.find_matches(work);
-        self.name_components(input.time, input.fed, work);
+        self.find_fates(work);
+        self.name_components(input, work);
+        self.record_ends(input.time, work);
         if input.conserve {
             self.balance_closed_basins(input, work);
         }
@@ -267,19 +268,21 @@ impl Tracker {
 
     /// Counts every component's votes, and keeps those that mean something.
     fn gather_edges(&mut self, components: usize, work: &mut TrackerScratch) {
-        let olds = work.before.len();
-        work.matches.clear();
-        work.matches.resize(olds + components, BestMatch::default());
-        for (from, to, votes) in work.ballot.votes.air.iter() {
-            work.matches[from as usize].votes += votes;
-            work.matches[olds + to as usize].votes += votes;
+        let (olds, votes, fates) = (work.before.len(), &work.ballot.votes, &mut work.fates);
+        fates.clear();
+        fates.resize(olds + components, Fate::default());
+        for (from, to, cast) in votes.air.iter().chain(votes.liquid.iter()) {
+            if (from as usize) < olds && (to as usize) < components {
+                fates[from as usize].votes += cast;
+                fates[olds + to as usize].votes += cast;
+            }
         }
-        for (component, _, _) in work.ballot.votes.touched.iter() {
-            work.matches[olds + component as usize].touched = true;
+        for (component, _, _) in votes.touched.iter() {
+            fates[olds + component as usize].touched = true;
         }
         work.edges.clear();
-        for (from, to, votes) in work.ballot.votes.air.iter() {
-            let fewest = work.matches[from as usize].votes.min(work.matches[olds + to as usize].votes);
+        for (from, to, votes) in votes.air.iter() {
+            let fewest = fates[from as usize].votes.min(fates[olds + to as usize].votes);
             if votes as f64 >= LEAST_SHARE * fewest as f64 {
                 work.edges.push(Edge { from, to, votes });
             }
@@ -300,6 +303,7 @@ impl Tracker {
                 pressure: 0.0,
                 asked: 0.0,
                 particles: 0.0,
+                home: component.home,
             },
         ));
     }
@@ -324,19 +328,17 @@ impl Tracker {
         let outside = work.before.iter().any(|record| record.open);
         let limit = power(LARGEST_VOID, D) as Real;
         for (index, record) in self.records.iter_mut().enumerate().filter(|(_, r)| r.phase == Label::Air) {
-            let matches = work.matches[olds + index];
-            let from_voids = matches.votes > 0;
+            let Fate { votes, touched, .. } = work.fates[olds + index];
+            let from_voids = votes > 0;
             let share = work.shares[index];
             record.rest = match share {
                 // A film that tears and closes again within the step lets air in; its particles cannot tell from where.
-                Share::Rest(rest)
-                    if matches.touched && outside && record.volume > MOST_GROWTH * rest + 8.0 =>
-                {
+                Share::Rest(rest) if touched && outside && record.volume > MOST_GROWTH * rest + 8.0 => {
                     record.volume
                 }
                 Share::Rest(rest) => rest,
                 Share::Measured => record.volume,
-                Share::Nothing if !from_voids && (matches.touched || record.volume > limit) => record.volume,
+                Share::Nothing if !from_voids && (touched || record.volume > limit) => record.volume,
                 Share::Nothing => {
                     record.void = true;
                     0.0
@@ -359,96 +361,118 @@ impl Tracker {
         }
     }
 
-    /// Gives every component its name, and writes down what happened to the air.
-    fn name_components(&mut self, time: Real, fed: &[(u32, Real)], work: &mut TrackerScratch) {
-        let olds = work.before.len();
-        for index in 0..self.records.len() {
-            let parent = work.matches[olds + index].best.map(|parent| parent as usize);
-            let continues = parent.filter(|&parent| work.matches[parent].best == Some(index as u32));
-            if let Some(parent) = continues {
-                let old = work.before[parent];
-                let record = &mut self.records[index];
-                (record.id, record.since) = (old.id, old.since);
-                (record.pressure, record.asked) = (old.pressure, old.asked);
-                continue;
-            }
-            let record = &mut self.records[index];
-            let counter = &mut self.last_id[(record.phase == Label::Liquid) as usize];
-            *counter += 1;
-            record.id = *counter;
-            if record.phase != Label::Air {
-                continue;
-            }
-            let is_fed = fed.iter().any(|&(component, _)| component as usize == index);
-            let kind = match parent.map(|parent| work.before[parent]) {
-                Some(parent) if parent.open && !record.open => EventKind::Trapped,
-                Some(parent) => {
-                    record.pressure = parent.pressure;
-                    EventKind::SplitFrom(parent.id)
-                }
-                None if is_fed => EventKind::Released,
-                None if record.void => EventKind::Void,
-                None => EventKind::Present,
-            };
-            self.history.record(time, record.id, kind);
-        }
-        for index in 0..olds {
-            let old = work.before[index];
-            if old.phase != Label::Air {
-                continue;
-            }
-            let kind = match work.matches[index].best.map(|child| self.records[child as usize]) {
-                Some(child) if child.id == old.id => continue,
-                Some(child) if child.open && !old.open => EventKind::Burst,
-                Some(child) => EventKind::MergedInto(child.id),
-                None if old.void => EventKind::Closed,
-                None => EventKind::Collapsed,
-            };
-            self.history.record(time, old.id, kind);
-        }
-    }
-
-    /// Finds every component's strongest tie to the other step.
-    fn find_matches(&mut self, work: &mut TrackerScratch) {
-        let olds = work.before.len();
-        let air = work.edges.iter().map(|edge| (edge.from, edge.to, edge.votes));
-        let (before, records, matches) = (&work.before, &self.records, &mut work.matches);
-        for (from, to, votes) in air.chain(work.ballot.votes.liquid.iter()) {
-            let (Some(old), Some(new)) = (before.get(from as usize), records.get(to as usize)) else {
+    /// Finds out where every component's name goes.
+    fn find_fates(&mut self, work: &mut TrackerScratch) {
+        let TrackerScratch { before, ballot, edges, ties, fates, .. } = work;
+        let air = edges.iter().map(|edge| (edge.from, edge.to, edge.votes));
+        ties.clear();
+        for (from, to, votes) in air.chain(ballot.votes.liquid.iter()) {
+            let (Some(old), Some(new)) = (before.get(from as usize), self.records.get(to as usize)) else {
                 continue;
             };
-            // Open air continues open air before anything else.
-            let rank = (old.open && new.open, votes);
-            for (own, other) in [(from as usize, to), (olds + to as usize, from)] {
-                let matches = &mut matches[own];
-                if matches.best.is_none() || rank > matches.rank {
-                    (matches.best, matches.rank) = (Some(other), rank);
-                }
-            }
+            let all = [fates[from as usize].votes, fates[before.len() + to as usize].votes];
+            let open = [old.open, new.open];
+            ties.push(Tie::new([from, to], open, [old.volume, new.volume], votes, all));
         }
-        self.find_dry_matches(work);
+        let (old, new) = fates.split_at_mut(before.len());
+        decide_fates(ties, old, new);
+        self.find_dry_fates(work);
     }
 
     /// Air that no particle touched before or now has nobody to speak for it: above a platform, in a sealed box. It
     /// continues what was as open or as large.
-    fn find_dry_matches(&mut self, work: &mut TrackerScratch) {
-        let (olds, matches) = (work.before.len(), &mut work.matches);
+    fn find_dry_fates(&mut self, work: &mut TrackerScratch) {
+        let (before, fates) = (&work.before, &mut work.fates);
         for (new, record) in self.records.iter().enumerate().filter(|(_, r)| r.phase == Label::Air && !r.void)
         {
-            if matches[olds + new].best.is_some() || matches[olds + new].votes > 0 {
+            let is_silent = |fate: &Fate| fate.kin.is_none() && fate.votes == 0;
+            if !is_silent(&fates[before.len() + new]) {
                 continue;
             }
             let same = |old: &Record| {
                 let alike = (old.volume - record.volume).abs() <= SAME_SIZE * record.volume;
                 old.phase == Label::Air && !old.void && old.open == record.open && (old.open || alike)
             };
-            let found = work.before.iter().enumerate().position(|(index, old)| {
-                let silent = matches[index].best.is_none() && matches[index].votes == 0;
-                silent && same(old)
-            });
+            let found = before.iter().zip(&*fates).position(|(old, fate)| is_silent(fate) && same(old));
             if let Some(old) = found {
-                matches[old].best = Some(new as u32);
-                matches[olds + new].best = Some(old as u32);
+                fates[old].unite(new as u32);
+                fates[before.len() + new].unite(old as u32);
+            }
+        }
+    }
+
+    /// Gives every component its name, and writes down where air without one came from.
+    fn name_components<const D: usize>(&mut self, input: &TrackerInput<'_, D>, work: &mut TrackerScratch) {
+        let TrackerScratch { before, fates, nameless, .. } = work;
+        let fates = &fates[before.len()..];
+        let (time, first) = (input.time, before.is_empty());
+        let is_fed = |index: usize| input.fed.iter().any(|&(component, _)| component as usize == index);
+        let kind_of = |record: &Record, index: usize| NameKind::of(record, first || is_fed(index), D);
+        self.names.forget_before(time);
+        nameless.clear();
+        for (index, (record, fate)) in self.records.iter_mut().zip(fates).enumerate() {
+            if let Some(old) = fate.heir.map(|old| before[old as usize]) {
+                (record.since, record.pressure, record.asked) = (old.since, old.pressure, old.asked);
+                // What grew beyond a speck gets a number.
+                if record.phase != Label::Air || kind_of(record, index) <= NameKind::of_id(old.id) {
+                    record.id = old.id;
+                    continue;
+                }
+            }
+            nameless.push(index as u32);
+        }
+        // The largest bubble has the smallest number, and the outside air comes last.
+        let records = &mut self.records;
+        nameless.sort_unstable_by(|&a, &b| {
+            let (left, right) = (&records[a as usize], &records[b as usize]);
+            left.open.cmp(&right.open).then(right.volume.total_cmp(&left.volume)).then(a.cmp(&b))
+        });
+        for index in nameless.iter().map(|&index| index as usize) {
+            let record = &mut records[index];
+            if record.phase != Label::Air {
+                record.id = self.names.next_liquid();
+                continue;
+            }
+            let kind = kind_of(record, index);
+            let is_there = |home: [i32; 3]| is_near(input, index as u32, home);
+            let known = match kind {
+                NameKind::Number if !record.open => self.names.take_back(record.volume, is_there),
+                _ => None,
+            };
+            if let Some(known) = known {
+                record.since = known.since;
+            }
+            record.id = known.map_or_else(|| self.names.next(kind), |known| known.id);
+            let event = match fates[index].kin.map(|parent| before[parent as usize]) {
+                _ if fates[index].heir.is_some() && is_fed(index) => EventKind::Released,
+                _ if fates[index].heir.is_some() => EventKind::Formed,
+                Some(parent) if parent.open && !record.open => EventKind::Trapped,
+                Some(parent) => {
+                    record.pressure = parent.pressure;
+                    EventKind::SplitFrom(parent.id)
+                }
+                None if is_fed(index) => EventKind::Released,
+                None if record.void => EventKind::Void,
+                None => EventKind::Present,
+            };
+            self.history.record(time, record.id, event);
+        }
+    }
+
+    /// Writes down what became of air whose name nobody carries on.
+    fn record_ends(&mut self, time: Real, work: &TrackerScratch) {
+        for (old, fate) in work.before.iter().zip(&work.fates).filter(|(old, _)| old.phase == Label::Air) {
+            let event = match fate.heir.or(fate.kin).map(|child| self.records[child as usize]) {
+                Some(child) if child.id == old.id => continue,
+                Some(child) if child.open && !old.open => EventKind::Burst,
+                Some(child) => EventKind::MergedInto(child.id),
+                None if old.void => EventKind::Closed,
+                None => EventKind::Collapsed,
+            };
+            self.history.record(time, old.id, event);
+            if !old.open && number(old.id).is_some() {
+                let Record { id, since, volume, home, .. } = *old;
+                self.names.keep(Lost { id, since, volume, home, time });
             }
         }
     }
@@ -531,4 +555,13 @@ impl Tracker {
             }
         }
     }
+}
+
+/// Whether a component has a part in a block or in one beside it.
+fn is_near<const D: usize>(input: &TrackerInput<'_, D>, component: u32, home: [i32; 3]) -> bool {
+    (0..power(3, D)).any(|shift| {
+        let shift = unflatten::<D>(shift, 3);
+        let block = std::array::from_fn(|axis| home[axis] + shift[axis] as i32 - 1);
+        input.components.has_part_in(input.blocks, block, component)
+    })
 }
