@@ -166,6 +166,24 @@ impl Shot {
         wet as f64 / all as f64
     }
 
+    /// The middle of what is grey like a solid in the left half, or in the right one.
+    fn body(&self, side: usize) -> Option<[f64; 2]> {
+        let (mut sum, mut count) = ([0.0; 2], 0.0);
+        let half = self.width / 2;
+        for y in self.height / 5..self.height * 17 / 20 {
+            for x in half * side + half / 6..half * side + half * 5 / 6 {
+                let pixel = self.pixel(x, y);
+                let [least, most] =
+                    [pixel.iter().min(), pixel.iter().max()].map(|value| value.copied().unwrap_or(0));
+                if most - least <= 14 && (90..150).contains(&most) {
+                    sum = [sum[0] + x as f64, sum[1] + y as f64];
+                    count += 1.0;
+                }
+            }
+        }
+        (count > 300.0).then(|| sum.map(|sum| sum / count))
+    }
+
     /// The share of pixels in the middle that differ, above the place where messages about screenshots appear.
     fn differs(&self, other: &Shot) -> f64 {
         let (mut changed, mut all) = (0, 0);
@@ -387,4 +405,54 @@ fn the_window_ends_well_at_any_moment() {
             window.ends_with(0);
         }
     }
+}
+
+/// A light box floats in each pane of a comparison. What the mouse does to one of them happens to the other as well: both go
+/// under water, and come up again when the button is let go.
+#[test]
+fn a_body_pulled_under_water_comes_up_again_in_both_panes() {
+    if told_to_skip("window") {
+        return;
+    }
+    has_xdotool();
+    let (_server, display) = screen();
+    let mut stage = Stage { display, folder: tempfile::tempdir().expect("a folder"), shots: 0 };
+    let scene = r#"(
+        title: "A box afloat",
+        domain: (size: (1.0, 1.0), cells: 32, open: [top]),
+        liquids: [box(min: (0.0, 0.0), max: (1.0, 0.6))],
+        solids: [(name: "box", shape: box(center: (0.5, 0.65), size: (0.24, 0.2)), density: 400.0)],
+    )"#;
+    std::fs::write(stage.folder.path().join("afloat.ron"), scene).expect("a file");
+    let arguments = ["afloat.ron", "--model", "constraint", "--compare", "free-surface", "--threads", "1"];
+    let mut window = Window::open(&stage, &arguments);
+    let id = window.id.clone();
+    stage.xdotool(&["windowsize", &id, "1000", "700", "windowmove", &id, "0", "0", "windowfocus", &id]);
+    std::thread::sleep(Duration::from_secs(2));
+    stage.key("Tab");
+    let sides = |shot: &Shot| [0, 1].map(|side| shot.body(side));
+    // Out of the way of the bodies, and without a body selected.
+    stage.xdotool(&["mousemove", "500", "690"]);
+    let floating = stage.shot_where("two boxes are seen", |shot| sides(shot).iter().all(Option::is_some));
+    std::thread::sleep(Duration::from_secs(3));
+    let [x, y] = stage.shot().body(0).expect("it floats");
+    let depth = 0.22 * floating.height as f64;
+    let place = |value: f64| (value.round() as i64).to_string();
+    stage.xdotool(&["mousemove", &place(x), &place(y)]);
+    stage.xdotool(&["mousedown", "1"]);
+    for step in 1..=10 {
+        let down = place(y + depth * f64::from(step) / 10.0);
+        stage.xdotool(&["mousemove", &place(x), &down]);
+        std::thread::sleep(Duration::from_millis(120));
+    }
+    stage.shot_where("both boxes go under water", |shot| {
+        sides(shot).iter().all(|at| at.is_some_and(|at| at[1] > y + 0.7 * depth))
+    });
+    stage.xdotool(&["mouseup", "1"]);
+    stage.shot_where("both come up again", |shot| {
+        sides(shot).iter().all(|at| at.is_some_and(|at| at[1] < y + 0.3 * depth))
+    });
+    assert!(window.ended().is_none(), "the window is still there");
+    window.interrupt();
+    window.ends_with(130);
 }

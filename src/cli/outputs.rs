@@ -127,7 +127,7 @@ fn snapshot<const D: usize>(scenery: &Arc<Scenery>, frame: &Frame<'_>, grid: &Gr
     let (report, params) = (frame.report.clone(), frame.solver.params().clone());
     let mut snapshot = Snapshot::new(Arc::clone(scenery), 0, report, params);
     snapshot.solids = Arc::new(solid_field(&grid.setup_now(), frame.report.time));
-    show_grid(&grid.simulation, &grid.setup, Wanted::default(), &mut snapshot);
+    show_grid(&grid.simulation, Wanted::default(), &mut snapshot);
     snapshot
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::Worker;
 use super::run::Run;
 use crate::scene::{AnyScene, Overrides};
-use crate::sim::{Model, ParamInfo, ParamValue, Params};
+use crate::sim::{Edit, Model, ParamInfo, ParamValue, Params};
 use crate::snapshot::{Scenery, Snapshot, Wanted};
 
 /// What a worker can be told.
@@ -42,6 +42,8 @@ pub enum Command {
     Set(&'static ParamInfo, ParamValue),
     /// Treat air differently from the next substep on.
     Model(Model),
+    /// Before the next frame, take hold of a body, pull or release it, put one in or take one out.
+    Edit(Edit),
     /// Simulated seconds per second of the wall clock, at most.
     Speed(f64),
     /// Which costly parts snapshots should have.

@@ -9,8 +9,10 @@ use crate::archive::{ArchiveError, Writer};
 use crate::grid::{Blocks, Field, SIDE, block_cells};
 use crate::linear::{PreconditionerKind, SolveInfo, assemble, assemble_with_bodies};
 use crate::math::unflatten;
-use crate::sim::{FrameReport, MemoryReport, Params, Setup, Simulation, SolveReport};
-use crate::snapshot::{Snapshot, SolidField, Wanted, sketch_grid, solid_field};
+use crate::sim::{
+    BodyReport, Edit, EditError, FrameReport, MemoryReport, Params, Setup, Simulation, SolveReport,
+};
+use crate::snapshot::{Scenery, Snapshot, SolidField, Wanted, sketch_grid, solid_field};
 
 use super::solver::{Rest, Solver, SolverError};
 
@@ -24,6 +26,8 @@ pub struct GridSolver<const D: usize> {
     solids: Option<Arc<SolidField>>,
     /// A copy of the setup to show moving solids by.
     stage: Option<Arc<Setup<D>>>,
+    /// The scene with the bodies that hands put in, if they did.
+    scenery: Option<Arc<Scenery>>,
 }
 
 /// The grid solver of either dimension.
@@ -45,7 +49,7 @@ impl<const D: usize> GridSolver<D> {
 
     /// Goes on with a simulation of that setup.
     pub fn of(setup: Setup<D>, simulation: Simulation<D>) -> Self {
-        GridSolver { setup, simulation, solids: None, stage: None }
+        GridSolver { setup, simulation, solids: None, stage: None, scenery: None }
     }
 
     /// What it started from, with bodies where they are now.
@@ -130,6 +134,14 @@ impl<const D: usize> Solver for GridSolver<D> {
         &mut self.simulation.params
     }
 
+    fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
+        self.simulation.edit(edit)
+    }
+
+    fn bodies(&self) -> Vec<BodyReport> {
+        self.simulation.bodies()
+    }
+
     fn survey(&mut self) -> FrameReport {
         self.simulation.survey()
     }
@@ -141,9 +153,17 @@ impl<const D: usize> Solver for GridSolver<D> {
     }
 
     fn sketch(&mut self, wanted: Wanted, snapshot: &mut Snapshot) -> Option<Rest> {
-        let (setup, time) = (&self.setup, snapshot.report.time);
-        let undrawn = sketch_grid(&self.simulation, setup, wanted, snapshot);
-        if !setup.solids.iter().any(|solid| solid.is_moving()) {
+        // What hands did just now is seen at once.
+        let (setup, time) = (&self.setup, snapshot.report.time.next_up());
+        let undrawn = sketch_grid(&self.simulation, wanted, snapshot);
+        let all = &self.simulation.state().walls.solids;
+        if all.len() > snapshot.scenery.solids.len() {
+            let known = self.scenery.as_ref().filter(|scenery| scenery.solids.len() == all.len());
+            let scenery =
+                known.cloned().unwrap_or_else(|| Arc::new(snapshot.scenery.with_solids(setup, all)));
+            snapshot.scenery = Arc::clone(self.scenery.insert(scenery));
+        }
+        if !all.iter().any(|solid| solid.is_moving()) {
             let solids = self.solids.get_or_insert_with(|| Arc::new(solid_field(setup, time)));
             snapshot.solids = Arc::clone(solids);
             return Some(Box::new(move |snapshot| undrawn.draw(snapshot)));
@@ -160,12 +180,13 @@ impl<const D: usize> Solver for GridSolver<D> {
     }
 
     fn branch(&self) -> Box<dyn Solver> {
-        let GridSolver { setup, simulation, solids, stage } = self;
+        let GridSolver { setup, simulation, solids, stage, scenery } = self;
         Box::new(GridSolver {
             setup: setup.clone(),
             simulation: simulation.branch(),
             solids: solids.clone(),
             stage: stage.clone(),
+            scenery: scenery.clone(),
         })
     }
 

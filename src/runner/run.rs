@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use crate::scene::AnyScene;
-use crate::sim::{FrameReport, Params};
+use crate::sim::{Edit, EditError, FrameReport, Params};
 use crate::snapshot::{Scenery, Snapshot, Wanted};
 
 use super::solver::{Rest, Solver, SolverError, start_solver};
@@ -70,6 +70,13 @@ impl Run {
     ) -> Result<bool, SolverError> {
         let report = self.solver.advance_frame(1.0 / self.scenery.fps, stop, between)?;
         Ok(report.map(|report| self.report = report).is_some())
+    }
+
+    /// Takes hold of bodies, puts some in or takes some out, between two frames. The report says at once what became of them.
+    pub fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
+        let done = self.solver.edit(edit);
+        self.report.bodies = self.solver.bodies();
+        done
     }
 
     /// The last frame's statistics.

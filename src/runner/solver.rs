@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::archive::{ArchiveError, Writer};
 use crate::scene::{AnyScene, SceneError};
-use crate::sim::{FrameReport, Params, SimError, SolverKind};
+use crate::sim::{BodyReport, Edit, EditError, FrameReport, Params, SimError, SolverKind};
 use crate::snapshot::{Snapshot, Wanted};
 
 use super::grid::{AnyGrid, GridSolver};
@@ -57,6 +57,16 @@ pub trait Solver: Send + Sync {
 
     /// The parameters in use, to be changed between two frames.
     fn params_mut(&mut self) -> &mut Params;
+
+    /// Takes hold of bodies, puts some in or takes some out, between two frames.
+    fn edit(&mut self, _edit: &Edit) -> Result<(), EditError> {
+        Err(EditError::NoBodies)
+    }
+
+    /// The bodies of this moment.
+    fn bodies(&self) -> Vec<BodyReport> {
+        Vec::new()
+    }
 
     /// The statistics of this moment, without those of a frame.
     fn survey(&mut self) -> FrameReport;

@@ -4,8 +4,10 @@ use serde::Serialize;
 
 use crate::archive::{ArchiveError, Reader, Writer};
 use crate::geometry::{Body, BodyState, Walls};
-use crate::math::Real;
+use crate::math::{Real, Vector};
 use crate::pressure::{Hold, RigidMotion};
+
+use super::Hands;
 
 /// One rigid body in the statistics.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -16,6 +18,8 @@ pub struct BodyReport {
     pub name: String,
     /// kg (kg per metre of depth in 2D).
     pub mass: f64,
+    /// m³ (m² in 2D).
+    pub volume: f64,
     /// Centre of mass, metres.
     pub position: Vec<f64>,
     /// Since the start.
@@ -28,6 +32,20 @@ pub struct BodyReport {
     pub force: Vec<f64>,
     /// Share of its volume under liquid.
     pub submerged: f64,
+    /// How a hand pulls it, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pull: Option<PullReport>,
+}
+
+/// How a hand pulls a body.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PullReport {
+    /// The place that is held, metres.
+    pub at: Vec<f64>,
+    /// Where that should come to, metres.
+    pub target: Vec<f64>,
+    /// N (N per metre of depth in 2D).
+    pub force: Vec<f64>,
 }
 
 /// How far a body has turned.
@@ -41,8 +59,8 @@ pub enum Rotation {
 }
 
 /// What the statistics say about bodies.
-pub(super) fn survey_bodies<const D: usize>(walls: &Walls<D>) -> Vec<BodyReport> {
-    let all = walls.solids.iter().enumerate();
+pub(super) fn survey_bodies<const D: usize>(walls: &Walls<D>, hands: &Hands) -> Vec<BodyReport> {
+    let all = walls.solids.iter().enumerate().filter(|(id, _)| !hands.is_gone(walls.solids.len(), *id));
     let report = |id: usize, name: &str, body: &Body<D>| {
         let state = body.state();
         let spins = if D == 2 { 2..3 } else { 3..6 };
@@ -50,6 +68,7 @@ pub(super) fn survey_bodies<const D: usize>(walls: &Walls<D>) -> Vec<BodyReport>
             id,
             name: name.to_owned(),
             mass: body.material.mass,
+            volume: body.volume,
             position: state.position[..D].to_vec(),
             rotation: match D {
                 2 => Rotation::Angle(state.angle),
@@ -59,6 +78,16 @@ pub(super) fn survey_bodies<const D: usize>(walls: &Walls<D>) -> Vec<BodyReport>
             angular_velocity: state.velocity[spins].to_vec(),
             force: state.force[..D].to_vec(),
             submerged: state.submerged,
+            pull: hands.grip(id).map(|grip| PullReport {
+                at: body
+                    .pose()
+                    .from_rest(&Vector::from_fn(|axis, _| grip.at[axis]))
+                    .iter()
+                    .copied()
+                    .collect(),
+                target: grip.target[..D].to_vec(),
+                force: grip.force[..D].to_vec(),
+            }),
         }
     };
     all.filter_map(|(id, solid)| Some(report(id, &solid.name, solid.body.as_deref()?))).collect()

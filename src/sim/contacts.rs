@@ -9,6 +9,7 @@ use crate::geometry::{Body, Joint, MOST_MOTIONS, PosedSolid, Solid, TouchPoint, 
 use crate::math::{Real, Vector};
 use crate::pressure::Hold;
 
+use super::hands::{Grip, pull_rows};
 use super::joints::{JointRow, joint_rows};
 
 /// Distance that contacts keep, in cells: water gets in between, so that what rests on the floor is still lifted.
@@ -37,8 +38,10 @@ pub struct ContactScratch<const D: usize> {
 pub(super) struct ContactPlan {
     /// Joints, and contacts that press.
     pub holds: Vec<Hold>,
-    /// Friction, springs and motors that do their most: impulses on bodies.
+    /// Friction, springs, hands, and motors that do their most: impulses on bodies.
     pub impulses: Vec<(usize, Twist)>,
+    /// What each hand pulls with, N.
+    pub hands: Vec<[Real; 3]>,
 }
 
 impl ContactPlan {
@@ -82,22 +85,23 @@ struct Contact<const D: usize> {
 pub(super) fn plan_contacts<const D: usize>(
     walls: &Walls<D>,
     joints: &[Joint<D>],
+    grips: &[Grip],
     scratch: &mut ContactScratch<D>,
     step: &ContactStep,
 ) -> ContactPlan {
     let contacts = find_contacts(walls, joints, scratch, step);
     let ties = joint_rows(walls, joints, step.time, Some(step.dt));
-    if contacts.is_empty() && ties.is_empty() {
+    if contacts.is_empty() && ties.is_empty() && grips.is_empty() {
         return ContactPlan::default();
     }
-    predict(walls, &contacts, ties, step)
+    predict(walls, &contacts, ties, grips, step)
 }
 
 /// What joints want of a projection that belongs to no step.
 pub(super) fn plan_joints<const D: usize>(walls: &Walls<D>, joints: &[Joint<D>], time: Real) -> ContactPlan {
     let rows = joint_rows(walls, joints, time, None).into_iter();
     let holds = rows.map(|JointRow { parts, target, .. }| Hold { parts, target }).collect();
-    ContactPlan { holds, impulses: Vec::new() }
+    ContactPlan { holds, ..ContactPlan::default() }
 }
 
 /// All places where bodies are, or come within a step, close to something.
@@ -175,7 +179,7 @@ fn find_contacts<const D: usize>(
 }
 
 /// Where a solid's points are.
-fn world_points<const D: usize>(
+pub(super) fn world_points<const D: usize>(
     points: &[TouchPoint<D>],
     solid: &Solid<D>,
     time: Real,
@@ -305,6 +309,7 @@ fn predict<const D: usize>(
     walls: &Walls<D>,
     contacts: &[Contact<D>],
     ties: Vec<JointRow>,
+    grips: &[Grip],
     step: &ContactStep,
 ) -> ContactPlan {
     let mut bodies: Vec<Option<Predicted>> = walls.solids.iter().map(|_| None).collect();
@@ -369,6 +374,17 @@ fn predict<const D: usize>(
         push::<D>(&mut bodies, &mut row, impulse);
         plan.add_impulse(&row);
     }
+    plan.hands.resize(grips.len(), [0.0; 3]);
+    for pull in pull_rows(grips, walls, step) {
+        let mut row = row_of(vec![pull.part], &bodies);
+        if row.answer > 0.0 {
+            let impulse = pull.impulse(speed(&bodies, &row), row.answer, step.dt);
+            push::<D>(&mut bodies, &mut row, impulse);
+            plan.add_impulse(&row);
+            let force = &mut plan.hands[pull.hand];
+            (0..D).for_each(|axis| force[axis] += pull.part.1[axis] * impulse / step.dt);
+        }
+    }
     for _ in 0..SWEEPS {
         for (tie, row) in ties.iter_mut().filter(|(_, row)| row.answer > 0.0) {
             let wanted = row.impulse + (tie.target - speed(&bodies, row)) / row.answer;
@@ -419,7 +435,7 @@ fn predict_body<const D: usize>(body: &Body<D>, step: &ContactStep) -> Predicted
     let state = body.state();
     let mut response = body.response();
     let wet = step.density * body.volume * state.submerged;
-    let heavier = body.material.mass / (body.material.mass + ADDED[D] * wet);
+    let heavier = body.material.mass / (body.material.mass + wet_mass(body, step));
     let slower = body.material.mass / (body.material.mass + ADDED_SPIN * wet);
     for (row, line) in response.iter_mut().enumerate() {
         line.iter_mut().for_each(|value| *value *= if row < D { heavier } else { slower });
@@ -430,6 +446,11 @@ fn predict_body<const D: usize>(body: &Body<D>, step: &ContactStep) -> Predicted
     let change = answer_of::<D>(&predicted, &impulse);
     predicted.velocity.iter_mut().zip(change).for_each(|(velocity, change)| *velocity += change);
     predicted
+}
+
+/// What moves along with a body of the liquid around it, kg.
+pub(super) fn wet_mass<const D: usize>(body: &Body<D>, step: &ContactStep) -> Real {
+    ADDED[D] * step.density * body.volume * body.state().submerged
 }
 
 fn dot(a: &Twist, b: &Twist) -> Real {

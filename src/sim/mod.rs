@@ -6,6 +6,7 @@ mod bodies;
 mod bubbles;
 mod clock;
 mod contacts;
+mod hands;
 mod joints;
 mod narrow_band;
 mod params;
@@ -18,9 +19,10 @@ mod step;
 mod survey;
 
 pub use air::{Air, ComponentRoles};
-pub use bodies::{BodyReport, Rotation};
+pub use bodies::{BodyReport, PullReport, Rotation};
 pub use clock::{FrameTimes, Stage, StageTimes};
 pub use contacts::ContactScratch;
+pub use hands::{DENSITIES, Edit, EditError, Form, Grip, Hands, Hold, LEAST_CELLS, NewBody, STRENGTHS};
 pub use params::{
     Bubbles, Group, Level, Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, SolverKind, param,
     params_table, set_param,

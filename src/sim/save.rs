@@ -14,6 +14,7 @@ use crate::pressure::Pressure;
 use crate::tiles::TileMemory;
 
 use super::bodies::{load_bodies, save_bodies};
+use super::hands::Hands;
 use super::{Params, Scratch, Setup, Simulation, State};
 
 /// The grid that a state lives on.
@@ -63,6 +64,7 @@ impl<const D: usize> State<D> {
         self.tiles.save(out)?;
         self.tracker.save(out)?;
         out.value("duties", &self.component_roles)?;
+        self.hands.save(out)?;
         save_bodies(&self.walls, out)
     }
 
@@ -94,6 +96,7 @@ impl<const D: usize> State<D> {
         state.component_roles = from.value("duties")?;
         let is_sane = state.component_roles.are_sane(state.tracker.records().len());
         ArchiveError::unless(is_sane, "duties", "is about other components")?;
+        state.hands = Hands::load(&mut state.walls, &setup.grid, from)?;
         load_bodies(&mut state.walls, from)?;
         state.blocks = blocks;
         Ok(state)

@@ -11,11 +11,12 @@ use crate::liquid::{self, MOST_CELLS};
 use crate::math::{Real, compiled_here};
 use crate::pressure::{Projection, Roles};
 
+use super::bodies::survey_bodies;
 use super::step::{StepLength, StepReport, layout, prepare, solver_params, substep};
 use super::survey::survey;
 use super::{
-    FrameReport, FrameTimes, Params, Scratch, Setup, SolveReport, Stage, StageTimes, State, TileCounts,
-    UnknownCounts,
+    BodyReport, Edit, EditError, FrameReport, FrameTimes, Params, Scratch, Setup, SolveReport, Stage,
+    StageTimes, State, TileCounts, UnknownCounts,
 };
 
 /// Why a simulation cannot go on.
@@ -123,6 +124,18 @@ impl<const D: usize> Simulation<D> {
     /// Drops all working memory, and finds anew what follows from the state. That takes time and changes nothing.
     pub fn renew_scratch(&mut self) {
         self.scratch = Scratch::of(&self.state);
+    }
+
+    /// Takes hold of a body, pulls or releases it, puts one in or takes one out, from the next substep on. What is refused changes
+    /// nothing, but for the number that a body without room takes along.
+    pub fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
+        let State { hands, walls, blocks, time, .. } = &mut self.state;
+        hands.take(edit, walls, blocks.grid(), *time)
+    }
+
+    /// The bodies of this moment.
+    pub fn bodies(&self) -> Vec<BodyReport> {
+        survey_bodies(&self.state.walls, &self.state.hands)
     }
 
     /// Advances by one frame, in as many substeps as the CFL number asks for. `None` when `stop` was set; the

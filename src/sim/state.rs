@@ -15,6 +15,7 @@ use crate::pressure::{Pressure, Projection};
 use crate::tiles::TileMemory;
 
 use super::air::{Air, ComponentRoles};
+use super::hands::Hands;
 use super::{AirSource, ContactScratch, Drain, Setup, Source};
 
 /// All that is needed to go on after a restart, between two substeps.
@@ -34,6 +35,8 @@ pub struct State<const D: usize> {
     pub walls: Walls<D>,
     /// What ties bodies.
     pub joints: Vec<Joint<D>>,
+    /// What hands hold, put in and took out.
+    pub hands: Hands,
     /// Where liquid appears.
     pub sources: Vec<Source<D>>,
     /// Where liquid vanishes.
@@ -117,6 +120,7 @@ impl<const D: usize> State<D> {
             max_component: 0.0,
             walls: Walls { solids: setup.solids.clone(), size: setup.size, open: setup.open },
             joints: setup.joints.clone(),
+            hands: Hands::default(),
             sources: setup.sources.clone(),
             drains: setup.drains.clone(),
             air_sources: setup.air_sources.clone(),

@@ -52,7 +52,7 @@ fn run_survey<const D: usize>(
         divergence: Divergence { max: max * dt, rms: rms * dt },
         liquid: survey_liquid(state, scratch, params, &extremes),
         bubbles: survey_bubbles(state, scratch, params),
-        bodies: survey_bodies(&state.walls),
+        bodies: survey_bodies(&state.walls, &state.hands),
         ..FrameReport::default()
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::geometry::extract_surface;
 use crate::math::compiled_here;
-use crate::sim::{Setup, Simulation};
+use crate::sim::Simulation;
 
 use super::data::{Snapshot, Triangles, Wanted};
 use super::fields::{cell_fields, distances, sample_particles, tiles};
@@ -27,7 +27,6 @@ compiled_here! {
     /// but the solids' distance. Returns what is left.
     pub fn sketch_grid<D>(
         simulation: &Simulation<D>,
-        setup: &Setup<D>,
         wanted: Wanted,
         snapshot: &mut Snapshot,
     ) -> Undrawn<D> = fill_in;
@@ -38,30 +37,24 @@ compiled_here! {
 }
 
 /// Fills in what a simulation on the grid shows, with the costly parts that are wanted; all but the solids' distance.
-pub fn show_grid<const D: usize>(
-    simulation: &Simulation<D>,
-    setup: &Setup<D>,
-    wanted: Wanted,
-    snapshot: &mut Snapshot,
-) {
-    sketch_grid(simulation, setup, wanted, snapshot).draw(snapshot);
+pub fn show_grid<const D: usize>(simulation: &Simulation<D>, wanted: Wanted, snapshot: &mut Snapshot) {
+    sketch_grid(simulation, wanted, snapshot).draw(snapshot);
 }
 
 fn fill_in<const D: usize>(
     simulation: &Simulation<D>,
-    setup: &Setup<D>,
     wanted: Wanted,
     snapshot: &mut Snapshot,
 ) -> Undrawn<D> {
-    let time = snapshot.report.time;
+    // What hands put in or took out just now is seen at once.
+    let time = snapshot.report.time.next_up();
     // The flow is part of the picture in 2D, and small.
     let wanted = Wanted { velocity: wanted.velocity || D == 2, ..wanted };
     snapshot.cells = cell_fields(simulation, wanted);
     snapshot.particles = wanted.particles.then(|| sample_particles(simulation));
     snapshot.tiles = tiles(simulation);
-    // Where bodies are is not in the setup.
+    // Where bodies are, and which hands put in, is not in the setup.
     let solids = &simulation.state().walls.solids;
-    debug_assert_eq!(solids.len(), setup.solids.len(), "the setup is that of the simulation");
     snapshot.poses = solids.iter().map(|solid| pose_of(solid, time)).collect();
     Undrawn { surface: WallSurface::of(simulation) }
 }

@@ -54,6 +54,8 @@ pub struct ScenerySolid {
     pub glass: bool,
     /// Its surface; empty in 2D.
     pub surface: Triangles,
+    /// In 2D, if it is a body: pieces of its outline, metres, each from one point to another.
+    pub outline: Vec<[[f32; 2]; 2]>,
 }
 
 /// Where a solid is: `x = rotation X + translation`, and whether it is there at all.
@@ -82,11 +84,7 @@ impl Scenery {
 
     fn of_scene<const D: usize>(scene: &Scene<D>) -> Self {
         let setup = &scene.setup;
-        let solids = setup.solids.iter().map(|solid| ScenerySolid {
-            name: solid.name.clone(),
-            glass: is_container(setup, solid),
-            surface: if D == 3 { solid_surface(setup, solid) } else { Triangles::default() },
-        });
+        let solids = setup.solids.iter().map(|solid| ScenerySolid::of(setup, solid));
         let first = setup.liquids.iter().map(|body| body.flow.velocity.norm()).fold(0.0, Real::max);
         let fall = (2.0 * setup.params.gravity * setup.size[1]).sqrt();
         Scenery {
@@ -102,6 +100,25 @@ impl Scenery {
             open: std::array::from_fn(|axis| if axis < D { setup.open[axis] } else { [true; 2] }),
             solids: solids.collect(),
             speed: (fall.max(first) as f32).max(1e-3),
+        }
+    }
+
+    /// The same with solids that came later.
+    pub fn with_solids<const D: usize>(&self, setup: &Setup<D>, solids: &[Solid<D>]) -> Self {
+        let mut scenery = self.clone();
+        let new = solids.iter().skip(scenery.solids.len());
+        scenery.solids.extend(new.map(|solid| ScenerySolid::of(setup, solid)));
+        scenery
+    }
+}
+
+impl ScenerySolid {
+    fn of<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> Self {
+        ScenerySolid {
+            name: solid.name.clone(),
+            glass: is_container(setup, solid),
+            surface: if D == 3 { solid_surface(setup, solid) } else { Triangles::default() },
+            outline: if D == 2 && solid.body.is_some() { solid_outline(setup, solid) } else { Vec::new() },
         }
     }
 }
@@ -183,6 +200,31 @@ fn meets<const D: usize>(
 
 /// The surface of a solid at its rest pose, where it can come into the domain.
 fn solid_surface<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> Triangles {
+    let Some(mesh) = solid_mesh(setup, solid) else { return Triangles::default() };
+    let size = setup.size;
+    let mut triangles = Triangles::from(&mesh);
+    if !solid.has_pose() {
+        // Where the domain cuts the shape off there is nothing to see.
+        let (positions, corners) = (&triangles.positions, &triangles.corners);
+        let outside = |corner: &u32| {
+            let x = &positions[*corner as usize];
+            (0..D).any(|axis| x[axis] < 0.0 || x[axis] > size[axis] as f32)
+        };
+        let kept = corners.chunks_exact(3).filter(|corners| !corners.iter().all(outside));
+        triangles.corners = kept.flatten().copied().collect();
+    }
+    triangles
+}
+
+/// The outline of a flat solid at its rest pose.
+fn solid_outline<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> Vec<[[f32; 2]; 2]> {
+    let Some(mesh) = solid_mesh(setup, solid) else { return Vec::new() };
+    let place = |corner: u32| [0, 1].map(|axis| mesh.positions[corner as usize][axis]);
+    mesh.elements.iter().map(|piece| [place(piece[0]), place(piece[1])]).collect()
+}
+
+/// The surface of a solid at its rest pose as a mesh; nothing if it cannot come into the domain.
+fn solid_mesh<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> Option<SurfaceMesh<D>> {
     let size = setup.size;
     let longest = size.into_iter().fold(0.0, Real::max);
     // Shapes that go on forever, and those that never move, are cut at the domain; a hair's breadth outside it, so that
@@ -195,7 +237,7 @@ fn solid_surface<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> Triangle
             high[axis] = high[axis].min(size[axis] + hair);
         }
         if low[axis] >= high[axis] {
-            return Triangles::default();
+            return None;
         }
     }
     let span = high - low;
@@ -203,27 +245,16 @@ fn solid_surface<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> Triangle
     // Two cells of air around it.
     let corner = low.add_scalar(-2.0 * dx);
     let cells: [usize; D] = std::array::from_fn(|axis| (span[axis] / dx).ceil() as usize + 4);
-    let mesh = mesh_distance(Grid { cells, dx }, |x| {
+    let mut mesh = mesh_distance(Grid { cells, dx }, |x| {
         let x = x + corner;
         // The box itself ends the shape where it goes on.
         let outside = (0..D).map(|k| (low[k] - x[k]).max(x[k] - high[k])).fold(Real::MIN, Real::max);
         solid.shape.distance(&x).max(outside)
     });
-    let mut triangles = Triangles::from(&mesh);
-    for position in &mut triangles.positions {
+    for position in &mut mesh.positions {
         *position = std::array::from_fn(|axis| position[axis] + corner[axis] as f32);
     }
-    if !solid.has_pose() {
-        // Where the domain cuts the shape off there is nothing to see.
-        let (positions, corners) = (&triangles.positions, &triangles.corners);
-        let outside = |corner: &u32| {
-            let x = &positions[*corner as usize];
-            (0..D).any(|axis| x[axis] < 0.0 || x[axis] > size[axis] as f32)
-        };
-        let kept = corners.chunks_exact(3).filter(|corners| !corners.iter().all(outside));
-        triangles.corners = kept.flatten().copied().collect();
-    }
-    triangles
+    Some(mesh)
 }
 
 /// The solids' distance at one time on a grid over the domain: twice as fine as the cells in 2D, where it is all there

@@ -8,7 +8,8 @@ use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured};
 
 use super::action::Action;
 use super::entities::DrawnEntities;
-use super::pick::pick;
+use super::hands::handle;
+use super::pick::{pick, pick_body};
 use super::session::{Panes, Session};
 use super::stage::{CUT_AXIS, OrbitCamera};
 use super::theme;
@@ -35,6 +36,7 @@ pub fn act(
     for action in pending.0.drain(..) {
         if let Some(session) = &mut session {
             steer(&action, session, &mut panes, &mut ui_state);
+            handle(&action, session, &drawn, &mut ui_state, &camera);
         }
         look(&action, &drawn, &mut ui_state, &mut camera);
         if let Action::Screenshot = action {
@@ -71,7 +73,7 @@ fn steer(action: &Action, session: &mut Session, panes: &mut Panes, ui_state: &m
         }
         Action::Load(scene) => {
             ui_state.forget_troubles();
-            ui_state.selected = None;
+            (ui_state.selected, ui_state.selected_body) = (None, None);
             session.load(scene, panes);
         }
         Action::Cells(cells) => {
@@ -101,6 +103,7 @@ fn steer(action: &Action, session: &mut Session, panes: &mut Panes, ui_state: &m
         Action::ToggleCompare if panes.0.len() > 1 => {
             session.compare_no_more(panes);
             ui_state.selected = ui_state.selected.filter(|(pane, _)| *pane == 0);
+            ui_state.selected_body = ui_state.selected_body.filter(|(pane, _)| *pane == 0);
         }
         Action::ToggleCompare => {
             let first = panes.0.first().map_or(Model::default(), |shown| shown.model);
@@ -150,13 +153,20 @@ fn look(action: &Action, drawn: &DrawnEntities, ui_state: &mut UiState, camera: 
             camera.zoom(*factor, Some(about));
         }
         Action::Pick(pane, at) => {
-            let id = drawn.liquid(*pane).and_then(|snapshot| {
-                let cut = ui_state.options(*pane).cut.map(|cut| cut * snapshot.scenery.size[CUT_AXIS]);
-                pick(snapshot, camera, *at, aspect(*pane), cut)
-            });
-            ui_state.select(id.map(|id| (*pane, id)));
+            let Some(snapshot) = drawn.liquid(*pane) else { return };
+            let cut = ui_state.options(*pane).cut.map(|cut| cut * snapshot.scenery.size[CUT_AXIS]);
+            let aspect = aspect(*pane);
+            match pick_body(snapshot, camera, *at, aspect, cut) {
+                Some(hit) => ui_state.select_body(Some((*pane, hit.body as u64))),
+                None => {
+                    let id = pick(snapshot, camera, *at, aspect, cut);
+                    ui_state.select(id.map(|id| (*pane, id)));
+                }
+            }
         }
         Action::Select(bubble) => ui_state.select(*bubble),
+        Action::SelectBody(body) => ui_state.select_body(*body),
+        Action::Arm(form) => ui_state.hands.form = *form,
         Action::ToggleDark => ui_state.dark = !ui_state.dark,
         Action::Scale(scale) => ui_state.scale = scale.clamp(0.5, 3.0),
         Action::ToggleHelp => ui_state.help = !ui_state.help,

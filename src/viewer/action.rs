@@ -2,7 +2,7 @@
 
 use bevy::prelude::Vec2;
 
-use crate::sim::{Model, ParamInfo, ParamValue};
+use crate::sim::{Form, Model, ParamInfo, ParamValue};
 
 /// Something to do.
 #[derive(Clone)]
@@ -45,10 +45,29 @@ pub enum Action {
     Pan(f32, f32),
     /// Come closer, keeping the place under the pointer in 2D: pane and place as shares of the picture.
     Zoom(f32, usize, Vec2),
-    /// Select the bubble at a place of a pane, if there is one.
+    /// Select the body or the bubble at a place of a pane, if there is one.
     Pick(usize, Vec2),
     /// Select a bubble of a pane, or none.
     Select(Option<(usize, u64)>),
+    /// Select a body of a pane, or none.
+    SelectBody(Option<BodyKey>),
+    /// Take hold of the body at a place of a pane, if there is one.
+    Grab(usize, Vec2),
+    /// Pull the body that is held to a place of a pane.
+    Pull(Vec2),
+    /// Let go of the body that follows the pointer, or leave it held where it is.
+    LetGo {
+        /// Whether it stays held.
+        keep: bool,
+    },
+    /// Let go of a body by its number.
+    Release(usize),
+    /// What a click puts in, if anything.
+    Arm(Option<Form>),
+    /// Put a body in at a place of a pane.
+    PutIn(Vec2),
+    /// Take the selected body out.
+    TakeOut,
     /// Dark or light.
     ToggleDark,
     /// Size of text and widgets.
@@ -63,3 +82,6 @@ pub enum Action {
 
 /// A bubble of a pane.
 pub type BubbleKey = (usize, u64);
+
+/// A body of a pane.
+pub type BodyKey = (usize, u64);

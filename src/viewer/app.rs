@@ -12,9 +12,9 @@ use bevy_egui::{
 };
 
 use super::act::{Pending, act};
-use super::entities::{Bubble, DrawnEntities, EntitySync, Registry};
+use super::entities::{Body, Bubble, DrawnEntities, EntitySync, Registry};
 use super::measure::FrameTimings;
-use super::panels::{self, BubbleRow, Card, Data};
+use super::panels::{self, BodyRow, BubbleRow, Card, Data};
 use super::session::{Panes, Session};
 use super::stage::{MaterialsPlugin, OrbitCamera, Pane, SceneAssets};
 use super::theme;
@@ -122,6 +122,7 @@ pub fn receive(
             entities.sync(pane, snapshot);
         }
     }
+    session.take_refused().into_iter().for_each(|reason| ui_state.say(in_a_sentence(&reason)));
     for pane in panes.0.len()..known.len() {
         entities.close(pane);
     }
@@ -140,6 +141,12 @@ pub fn receive(
     if !fresh.is_empty() {
         timings.begin_snapshot(start.elapsed());
     }
+}
+
+/// With a capital and a full stop.
+fn in_a_sentence(reason: &str) -> String {
+    let mut letters = reason.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 
 /// Brings the pictures in line with the entities and the options.
@@ -200,6 +207,7 @@ fn show_panels(
     panes: Res<Panes>,
     session: Option<Res<Session>>,
     bubbles: Query<&Bubble>,
+    bodies: Query<&Body>,
     camera: Res<OrbitCamera>,
     time: Res<Time<Real>>,
     mut gallery: ResMut<Gallery>,
@@ -229,6 +237,11 @@ fn show_panels(
             trapped: bubble.trapped,
         })
         .collect();
+    let mut bodies: Vec<_> = bodies
+        .iter()
+        .map(|body| BodyRow { key: (body.pane, body.report.id as u64), report: body.report.clone() })
+        .collect();
+    bodies.sort_unstable_by_key(|row| row.key);
     let data = Data {
         panes: &panes.0,
         pictures: &ids,
@@ -237,6 +250,7 @@ fn show_panels(
         scene: session.as_ref().map_or("", |session| session.scene()),
         resolution: session.as_ref().map(|session| session.resolution()).unwrap_or_default(),
         bubbles: &rows,
+        bodies: &bodies,
         cards,
         camera: *camera,
         frame_seconds: if ui_state.offscreen { 0.0 } else { time.delta_secs() },

@@ -1,4 +1,4 @@
-//! Liquid, bubbles and tiles as entities: spawned, updated and despawned by diffing against the newest snapshot. The
+//! Liquid, bubbles, bodies and tiles as entities: spawned, updated and despawned by diffing against the newest snapshot. The
 //! stage draws from them, clicks look things up in them, and the panels list them.
 
 use std::collections::HashMap;
@@ -8,8 +8,8 @@ use bevy::ecs::component::Mutable;
 use bevy::ecs::system::SystemParam;
 use bevy::prelude::*;
 
-use super::action::BubbleKey;
-use crate::sim::BubbleReport;
+use super::action::{BodyKey, BubbleKey};
+use crate::sim::{BodyReport, BubbleReport};
 use crate::snapshot::{Snapshot, TileView};
 
 /// Moments a history holds before every other one is dropped.
@@ -75,6 +75,15 @@ impl History {
     }
 }
 
+/// A rigid body of one of the simulations.
+#[derive(Component, Clone, Debug, PartialEq)]
+pub struct Body {
+    /// Which pane's.
+    pub pane: usize,
+    /// As it was last seen.
+    pub report: BodyReport,
+}
+
 /// A tile of one of the simulations.
 #[derive(Component, Clone, Debug, PartialEq)]
 pub struct Tile {
@@ -116,6 +125,22 @@ impl Tracked for Bubble {
         self.report = report.clone();
         self.trapped = snapshot.is_trapped(report);
         self.history.push([snapshot.report.time, report.volume, report.pressure]);
+    }
+}
+
+impl Tracked for Body {
+    type Report = BodyReport;
+
+    fn id(report: &BodyReport) -> u64 {
+        report.id as u64
+    }
+
+    fn first_seen(pane: usize, _: &Snapshot, report: &BodyReport) -> Self {
+        Body { pane, report: report.clone() }
+    }
+
+    fn update(&mut self, _: &Snapshot, report: &BodyReport) {
+        self.report = report.clone();
     }
 }
 
@@ -181,10 +206,11 @@ impl IdMap {
     }
 }
 
-/// Which entity stands for which bubble and which tile.
+/// Which entity stands for which bubble, which body and which tile.
 #[derive(Resource, Default, Debug)]
 pub struct Registry {
     bubbles: IdMap,
+    bodies: IdMap,
     tiles: IdMap,
     liquids: HashMap<usize, Entity>,
     runs: HashMap<usize, u64>,
@@ -194,6 +220,11 @@ impl Registry {
     /// The entity of a bubble.
     pub fn bubble(&self, key: BubbleKey) -> Option<Entity> {
         self.bubbles.0.get(&key).copied()
+    }
+
+    /// The entity of a body.
+    pub fn body(&self, key: BodyKey) -> Option<Entity> {
+        self.bodies.0.get(&key).copied()
     }
 
     /// The entity of a tile, by pane and number.
@@ -206,9 +237,9 @@ impl Registry {
         [self.bubbles.0.len(), self.tiles.0.len()]
     }
 
-    /// Takes a pane's bubbles and tiles away.
+    /// Takes a pane's bubbles, bodies and tiles away.
     fn forget(&mut self, pane: usize, commands: &mut Commands) {
-        for map in [&mut self.bubbles, &mut self.tiles] {
+        for map in [&mut self.bubbles, &mut self.bodies, &mut self.tiles] {
             map.keep(commands, |(of, _)| of != pane);
         }
     }
@@ -220,13 +251,14 @@ pub struct EntitySync<'w, 's> {
     registry: ResMut<'w, Registry>,
     commands: Commands<'w, 's>,
     bubbles: Query<'w, 's, &'static mut Bubble>,
+    bodies: Query<'w, 's, &'static mut Body>,
     tiles: Query<'w, 's, &'static mut Tile>,
 }
 
 impl EntitySync<'_, '_> {
     /// Brings a pane's entities in line with its newest snapshot.
     pub fn sync(&mut self, pane: usize, snapshot: &Arc<Snapshot>) {
-        let EntitySync { registry, commands, bubbles, tiles } = self;
+        let EntitySync { registry, commands, bubbles, bodies, tiles } = self;
         let registry = &mut **registry;
         if registry.runs.insert(pane, snapshot.run) != Some(snapshot.run) {
             // Numbers start again with every run: the same one means another bubble.
@@ -238,6 +270,7 @@ impl EntitySync<'_, '_> {
             None => drop(registry.liquids.insert(pane, commands.spawn(liquid).id())),
         }
         registry.bubbles.follow(pane, snapshot, &snapshot.report.bubbles, commands, bubbles);
+        registry.bodies.follow(pane, snapshot, &snapshot.report.bodies, commands, bodies);
         registry.tiles.follow(pane, snapshot, &snapshot.tiles, commands, tiles);
     }
 

@@ -1,12 +1,14 @@
 //! The viewer: a window on running simulations, and the same pictures without one.
 //!
-//! * `session`: the simulations behind the panes. * `entities`: bubbles and tiles as entities. * `stage`: the pictures.
-//! * `panels`: everything around them, as plain functions. * `act`: what keys and clicks do.
+//! * `session`: the simulations behind the panes. * `entities`: bubbles, bodies and tiles as entities. * `stage`: the
+//! pictures. * `panels`: everything around them, as plain functions. * `act`: what keys and clicks do; `hands`: what the
+//! pointer does to bodies.
 
 mod act;
 mod action;
 mod app;
 mod entities;
+mod hands;
 mod measure;
 mod offscreen;
 mod panels;
@@ -20,7 +22,7 @@ mod theme;
 mod ui_state;
 mod window;
 
-pub use entities::{Bubble, History, Liquid, Registry, Tile};
+pub use entities::{Body, Bubble, History, Liquid, Registry, Tile};
 pub use offscreen::{OffscreenError, OffscreenSetup, OffscreenViewer};
 pub use platform::{Missing, find_adapter};
 pub use session::Opening;

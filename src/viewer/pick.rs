@@ -1,9 +1,9 @@
-//! Which bubble is seen at a place of a picture.
+//! Which bubble or body is seen at a place of a picture.
 
 use bevy::prelude::*;
 
 use super::stage::OrbitCamera;
-use crate::snapshot::{Snapshot, f32_from_half};
+use crate::snapshot::{ScenerySolid, Snapshot, f32_from_half};
 
 /// How far beside a bubble a click still counts, as shares of the picture's height: small bubbles are hard to hit.
 const NEAR: [f32; 3] = [0.0, 0.008, 0.016];
@@ -21,26 +21,48 @@ pub fn pick(
     aspect: f32,
     cut: Option<f32>,
 ) -> Option<u64> {
-    NEAR.into_iter().find_map(|reach| {
-        let around = (0..if reach > 0.0 { AROUND } else { 1 }).map(|k| {
+    around(at, aspect).map(|at| camera.ray(at, aspect)).find_map(|ray| bubble_along(snapshot, ray, cut))
+}
+
+/// Places of a picture around one, the nearest first.
+fn around(at: Vec2, aspect: f32) -> impl Iterator<Item = Vec2> {
+    NEAR.into_iter().flat_map(move |reach| {
+        (0..if reach > 0.0 { AROUND } else { 1 }).map(move |k| {
             let angle = k as f32 / AROUND as f32 * std::f32::consts::TAU;
             at + reach * Vec2::from_angle(angle) / Vec2::new(aspect, 1.0)
-        });
-        around.map(|at| camera.ray(at, aspect)).find_map(|ray| along(snapshot, ray, cut))
+        })
     })
 }
 
 /// The first trapped bubble along a ray, which water bends.
-fn along(snapshot: &Snapshot, (from, mut along): (Vec3, Vec3), cut: Option<f32>) -> Option<u64> {
+fn bubble_along(snapshot: &Snapshot, ray: (Vec3, Vec3), cut: Option<f32>) -> Option<u64> {
     if snapshot.scenery.dimension == 2 {
-        return trapped(snapshot, from);
+        return trapped(snapshot, ray.0);
     }
+    let mut found = None;
+    walk(snapshot, ray, cut, &mut |x| {
+        found = trapped(snapshot, x);
+        found.is_some()
+    });
+    found
+}
+
+/// A straight piece of a ray: from where, its unit direction, and how long it is.
+type Piece = (Vec3, Vec3, f32);
+
+/// Follows a ray, which water bends, through the domain until `stop` is met. Returns its straight pieces.
+fn walk(
+    snapshot: &Snapshot,
+    (from, mut along): (Vec3, Vec3),
+    cut: Option<f32>,
+    stop: &mut dyn FnMut(Vec3) -> bool,
+) -> Vec<Piece> {
     let (size, dx) = (Vec3::from(snapshot.scenery.size), snapshot.scenery.dx);
     // What the cut takes away is not there.
     let high = Vec3::new(size.x, size.y, cut.unwrap_or(size.z));
-    let (enter, side) = entry(from, along, high)?;
+    let Some((enter, side)) = entry(from, along, high) else { return Vec::new() };
     let mut x = from + along * (enter + 1e-3 * dx);
-    let mut dry = true;
+    let (mut start, mut dry, mut pieces) = (x, true, Vec::new());
     if depth(snapshot, x).is_some_and(|depth| depth > 0.0) {
         // The cut opens the water: nothing is bent there.
         let opened = cut.is_some() && side == Vec3::Z;
@@ -48,17 +70,99 @@ fn along(snapshot: &Snapshot, (from, mut along): (Vec3, Vec3), cut: Option<f32>)
         dry = false;
     }
     let inside = |x: Vec3| x.cmpge(Vec3::ZERO).all() && x.cmple(high).all();
-    while inside(x) {
-        if let Some(id) = trapped(snapshot, x) {
-            return Some(id);
-        }
+    while inside(x) && !stop(x) {
         if dry && depth(snapshot, x).is_some_and(|depth| depth > 0.0) {
-            along = refract(along, upward(snapshot, x));
+            pieces.push((start, along, start.distance(x)));
+            (start, along) = (x, refract(along, upward(snapshot, x)));
             dry = false;
         }
         x += along * 0.5 * dx;
     }
-    None
+    pieces.push((start, along, start.distance(x)));
+    pieces
+}
+
+/// A body that was hit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BodyHit {
+    /// Its number.
+    pub body: usize,
+    /// Where, metres.
+    pub place: Vec3,
+    /// Where in its first pose.
+    pub at_rest: Vec3,
+}
+
+/// The body seen at a place of a picture, like [`pick`].
+pub fn pick_body(
+    snapshot: &Snapshot,
+    camera: &OrbitCamera,
+    at: Vec2,
+    aspect: f32,
+    cut: Option<f32>,
+) -> Option<BodyHit> {
+    around(at, aspect).map(|at| camera.ray(at, aspect)).find_map(|ray| match snapshot.scenery.dimension {
+        2 => body_at(snapshot, ray.0.with_z(0.0)),
+        _ => body_along(snapshot, &walk(snapshot, ray, cut, &mut |_| false)),
+    })
+}
+
+/// The bodies that are there: numbers, what they look like, and from the scene to where they are.
+fn bodies(snapshot: &Snapshot) -> impl Iterator<Item = (usize, &ScenerySolid, Mat3, Vec3)> {
+    snapshot.report.bodies.iter().filter_map(|body| {
+        let (solid, pose) = (snapshot.scenery.solids.get(body.id)?, snapshot.poses.get(body.id)?);
+        let rotation = Mat3::from_cols_array_2d(&pose.rotation);
+        pose.present.then_some((body.id, solid, rotation, Vec3::from(pose.translation)))
+    })
+}
+
+/// The body around a place in 2D.
+fn body_at(snapshot: &Snapshot, place: Vec3) -> Option<BodyHit> {
+    bodies(snapshot).find_map(|(body, solid, rotation, translation)| {
+        let at_rest = rotation.transpose() * (place - translation);
+        // Inside, a ray to the right crosses the outline an odd number of times.
+        let crosses = |piece: &&[[f32; 2]; 2]| {
+            let [[x0, y0], [x1, y1]] = **piece;
+            (y0 > at_rest.y) != (y1 > at_rest.y) && at_rest.x < x0 + (x1 - x0) * (at_rest.y - y0) / (y1 - y0)
+        };
+        let is_inside = solid.outline.iter().filter(crosses).count() % 2 == 1;
+        is_inside.then_some(BodyHit { body, place, at_rest })
+    })
+}
+
+/// The first body along the pieces of a ray.
+fn body_along(snapshot: &Snapshot, pieces: &[Piece]) -> Option<BodyHit> {
+    pieces.iter().find_map(|&(from, along, length)| {
+        let hits = bodies(snapshot).filter_map(|(body, solid, rotation, translation)| {
+            let back = rotation.transpose();
+            let (from, along) = (back * (from - translation), back * along);
+            let surface = &solid.surface;
+            let corner = |at: u32| Vec3::from(surface.positions[at as usize]);
+            let triangles =
+                surface.corners.chunks_exact(3).map(|corners| [0, 1, 2].map(|k| corner(corners[k])));
+            let distances = triangles.filter_map(|triangle| hit(from, along, triangle));
+            let nearest = distances.min_by(f32::total_cmp).filter(|distance| *distance <= length)?;
+            let at_rest = from + along * nearest;
+            Some((nearest, BodyHit { body, place: rotation * at_rest + translation, at_rest }))
+        });
+        hits.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, hit)| hit)
+    })
+}
+
+/// How far along a ray it meets a triangle (Möller and Trumbore).
+fn hit(from: Vec3, along: Vec3, [a, b, c]: [Vec3; 3]) -> Option<f32> {
+    let (ab, ac) = (b - a, c - a);
+    let across = along.cross(ac);
+    let volume = ab.dot(across);
+    if volume.abs() < 1e-20 {
+        return None;
+    }
+    let arm = from - a;
+    let u = arm.dot(across) / volume;
+    let turned = arm.cross(ab);
+    let v = along.dot(turned) / volume;
+    let distance = ac.dot(turned) / volume;
+    (u >= 0.0 && v >= 0.0 && u + v <= 1.0 && distance >= 0.0).then_some(distance)
 }
 
 /// How far a ray goes before it enters a box from the origin to `high`, and the side it enters by; `None` beside it.
@@ -121,6 +225,15 @@ mod tests {
         let bent = refract(along, Vec3::Y);
         assert!((bent.x * WATER - along.x).abs() < 1e-6, "{bent}");
         assert_eq!(refract(along, Vec3::ZERO), along);
+    }
+
+    #[test]
+    fn a_ray_meets_a_triangle_in_front_of_it() {
+        let triangle = [Vec3::new(0.0, 0.0, 1.0), Vec3::new(1.0, 0.0, 1.0), Vec3::new(0.0, 1.0, 2.0)];
+        let found = hit(Vec3::new(0.25, 0.25, 0.0), Vec3::Z, triangle).expect("it meets it");
+        assert!((found - 1.25).abs() < 1e-6, "{found}");
+        assert_eq!(hit(Vec3::new(0.25, 0.25, 0.0), Vec3::NEG_Z, triangle), None, "it lies behind");
+        assert_eq!(hit(Vec3::new(0.75, 0.75, 0.0), Vec3::Z, triangle), None, "the ray goes past");
     }
 
     #[test]

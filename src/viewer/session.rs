@@ -406,6 +406,13 @@ impl Session {
         panes.0.truncate(1);
     }
 
+    /// Why simulations refused what hands wanted, each reason once.
+    pub fn take_refused(&self) -> Vec<String> {
+        let mut reasons: Vec<String> = self.workers.iter().flat_map(Worker::take_refused).collect();
+        reasons.dedup();
+        reasons
+    }
+
     /// Takes the newest snapshots. Two simulations on one clock are shown at the same frame.
     pub fn receive(&mut self, panes: &mut Panes) -> Vec<usize> {
         if let Some((search, parameters)) = &self.search

@@ -187,6 +187,8 @@ pub const BANDS_LEGEND: [(&str, Color32); 3] = [
 pub const LIQUID: Color32 = Color32::from_rgb(52, 132, 214);
 /// The colour of trapped air in meters and plots.
 pub const AIR: Color32 = Color32::from_rgb(235, 156, 62);
+/// What hands hold.
+pub const HAND: Color32 = Color32::from_rgb(180, 72, 196);
 /// Something went wrong.
 pub const ALARM: Color32 = Color32::from_rgb(214, 69, 65);
 

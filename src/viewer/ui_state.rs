@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use bevy::prelude::*;
 
-use super::action::BubbleKey;
+use super::action::{BodyKey, BubbleKey};
 use super::stage::DrawOptions;
 use super::theme;
+use crate::sim::{Form, Hold};
 
 /// How long a message stays.
 const LINGER: Duration = Duration::from_secs(5);
@@ -44,6 +45,44 @@ pub enum RightTab {
     Statistics,
     /// The table of bubbles.
     Bubbles,
+    /// Bodies: a palette, how hands pull, and a list.
+    Bodies,
+}
+
+/// A body that follows the pointer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Grabbed {
+    /// The pane that the pointer is in.
+    pub pane: usize,
+    /// Its number.
+    pub body: usize,
+    /// Where it was taken, metres.
+    pub place: Vec3,
+    /// Where the pointer's straight ray met the plane through that place: water bends what is seen.
+    pub pointer: Vec3,
+    /// The direction out of that plane.
+    pub normal: Vec3,
+}
+
+/// What hands do, and what they put in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HandState {
+    /// How bodies are held.
+    pub hold: Hold,
+    /// What a click puts in, if anything.
+    pub form: Option<Form>,
+    /// Its longest side, as a share of the domain's shortest.
+    pub size: f64,
+    /// Its density, kg/m³.
+    pub density: f64,
+    /// What follows the pointer.
+    pub grabbed: Option<Grabbed>,
+}
+
+impl Default for HandState {
+    fn default() -> Self {
+        HandState { hold: Hold::default(), form: None, size: 0.2, density: 600.0, grabbed: None }
+    }
 }
 
 /// The state of the panels.
@@ -63,6 +102,10 @@ pub struct UiState {
     pub help: bool,
     /// The selected bubble.
     pub selected: Option<BubbleKey>,
+    /// The selected body; then no bubble is.
+    pub selected_body: Option<BodyKey>,
+    /// What hands do.
+    pub hands: HandState,
     /// Whether the table of bubbles has yet to scroll to it.
     pub reveal: bool,
     /// The left panel's list.
@@ -99,6 +142,8 @@ impl Default for UiState {
             panels: true,
             help: false,
             selected: None,
+            selected_body: None,
+            hands: HandState::default(),
             reveal: false,
             left: LeftTab::default(),
             right: RightTab::default(),
@@ -119,9 +164,18 @@ impl UiState {
     /// Selects a bubble, here and in the table.
     pub fn select(&mut self, bubble: Option<BubbleKey>) {
         self.selected = bubble;
+        self.selected_body = None;
         self.reveal = bubble.is_some();
         if bubble.is_some() {
             self.right = RightTab::Bubbles;
+        }
+    }
+
+    /// Selects a body, here and in the list.
+    pub fn select_body(&mut self, body: Option<BodyKey>) {
+        (self.selected, self.selected_body) = (None, body);
+        if body.is_some() {
+            self.right = RightTab::Bodies;
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use glug::runner::{Command, Frame, Outcome, Pace, Phase, Run, Runner, Solver, SolverError, Watch, Worker};
 use glug::scene::Overrides;
-use glug::sim::{FrameReport, ParamValue, Params, param};
+use glug::sim::{Edit, Form, FrameReport, Hold, NewBody, ParamValue, Params, param};
 use glug::snapshot::{Scenery, Snapshot, SolidPose, Wanted};
 
 const STEPS: usize = 4;
@@ -162,4 +162,44 @@ fn a_scene_rebuilt_at_another_resolution_keeps_its_parameters() {
     assert!(lunar.scenery.own_cells > 32, "the file asks for {}", lunar.scenery.own_cells);
     worker.send(Command::Load { scene, overrides: overrides(40) });
     assert_eq!(moment(40).params.gravity, 9.81, "a load brings its own");
+}
+
+/// What hands do is seen at once, also while no time passes; what cannot be done is said.
+#[test]
+fn hands_work_while_no_time_passes() {
+    let worker = Worker::start(1, &Arc::new(Pace::default())).expect("a thread");
+    worker.send(Command::Load { scene: "floating_boxes_2d".to_owned(), overrides: overrides(48) });
+    let first = wait_for("the scene", || worker.newest());
+    let known = first.report.bodies.len();
+    let ball = NewBody {
+        form: Form::Ball,
+        size: 0.24,
+        density: 300.0,
+        position: [0.5, 0.9, 0.0],
+        velocity: [0.0; 3],
+    };
+    worker.send(Command::Edit(Edit::Add(ball)));
+    let with = wait_for("a ball", || worker.newest().filter(|now| now.report.bodies.len() > known));
+    let body = with.report.bodies.last().expect("a ball");
+    assert_eq!((with.report.frame, body.name.as_str()), (0, "ball 1"));
+    assert_eq!(with.scenery.solids.len(), with.poses.len());
+    assert!(with.poses[body.id].present && with.scenery.solids[body.id].outline.len() > 8);
+    worker.send(Command::Edit(Edit::Grab { body: body.id, at: ball.position, hold: Hold::default() }));
+    worker.send(Command::Edit(Edit::Move { body: body.id, to: [0.7, 0.9, 0.0] }));
+    let id = body.id;
+    let pulled = |now: &Arc<Snapshot>| {
+        let body = now.report.bodies.iter().find(|body| body.id == id);
+        body.and_then(|body| body.pull.clone())
+    };
+    let pull =
+        wait_for("a pull", || worker.newest().as_ref().and_then(pulled).filter(|pull| pull.target[0] == 0.7));
+    assert_eq!(pull.force, [0.0, 0.0], "no time has passed");
+    worker.send(Command::Edit(Edit::Add(NewBody { position: [0.5, 9.0, 0.0], ..ball })));
+    let refused = wait_for("a reason", || worker.take_refused().pop());
+    assert!(refused.contains("the place is 9"), "{refused}");
+    worker.send(Command::Step);
+    let moved = wait_for("a frame", || worker.newest().filter(|now| now.report.frame == 1));
+    assert!(pulled(&moved).expect("it is held").force[0] > 0.0);
+    worker.send(Command::Edit(Edit::Remove { body: id }));
+    wait_for("no ball", || worker.newest().filter(|now| now.report.bodies.len() == known));
 }

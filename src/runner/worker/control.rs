@@ -9,7 +9,7 @@ use super::Shared;
 use crate::runner::command::{Adoption, Branch, Command, Phase};
 use crate::runner::pace::Place;
 use crate::scene::Overrides;
-use crate::sim::Params;
+use crate::sim::{Edit, Params};
 use crate::snapshot::Wanted;
 
 /// Why the thread should stop what it is doing and start a run.
@@ -34,6 +34,8 @@ pub struct Control {
     /// The parameters of the next run; those of the current one follow its own copy.
     pub params: Params,
     pub start: Option<Start>,
+    /// What hands are to do before the next frame.
+    pub edits: Vec<Edit>,
     /// Who wants a copy of the simulation.
     pub heirs: Vec<Sender<Branch>>,
     pub panic: bool,
@@ -53,6 +55,7 @@ impl Control {
             wanted_anew: false,
             params: Params::default(),
             start: None,
+            edits: Vec::new(),
             heirs: Vec::new(),
             panic: false,
         }
@@ -76,6 +79,13 @@ impl Control {
     }
 
     fn obey(&mut self, command: Command, live: Option<&mut Params>) {
+        if matches!(
+            command,
+            Command::Reset | Command::Load { .. } | Command::Rebuild { .. } | Command::Adopt(_)
+        ) {
+            // They were meant for what ends now.
+            self.edits.clear();
+        }
         match command {
             Command::Play => (self.playing, self.steps) = (true, 0),
             Command::Pause => (self.playing, self.steps) = (false, 0),
@@ -111,6 +121,7 @@ impl Control {
                     live.model = model;
                 }
             }
+            Command::Edit(edit) => self.edits.push(edit),
             Command::Speed(speed) => self.speed = speed.clamp(0.01, 100.0),
             Command::Wanted(wanted) => {
                 self.wanted_anew |= wanted != self.wanted;
@@ -147,10 +158,14 @@ impl Control {
         }
     }
 
-    /// Between two substeps: obeys, and holds while paused.
+    /// Between two substeps: obeys, and holds while paused. Hands wait for the end of the frame, which comes soon enough to be seen.
     pub fn between(&mut self, params: &mut Params) {
         self.drain(Some(params));
-        while !self.may_go() && self.start.is_none() && !self.shared.quit.load(Ordering::Relaxed) {
+        while !self.may_go()
+            && self.edits.is_empty()
+            && self.start.is_none()
+            && !self.shared.quit.load(Ordering::Relaxed)
+        {
             self.wait(Some(params), Some(Instant::now() + Duration::from_millis(20)));
             self.drain(Some(params));
         }

@@ -7,9 +7,9 @@ mod control;
 mod finisher;
 mod run;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use rayon::ThreadPoolBuilder;
@@ -36,6 +36,8 @@ struct Shared {
     /// The number of the last run.
     runs: AtomicU64,
     phase: ArcSwap<Phase>,
+    /// Why edits were refused, until someone asks.
+    refused: Mutex<Vec<String>>,
     /// Raised to cut the current frame short.
     interrupt: AtomicBool,
     quit: AtomicBool,
@@ -53,6 +55,7 @@ impl Worker {
             first: ArcSwapOption::empty(),
             runs: AtomicU64::new(0),
             phase: ArcSwap::default(),
+            refused: Mutex::default(),
             interrupt: AtomicBool::new(false),
             quit: AtomicBool::new(false),
         });
@@ -100,6 +103,11 @@ impl Worker {
         newest
     }
 
+    /// Why edits were refused since this was asked last.
+    pub fn take_refused(&self) -> Vec<String> {
+        std::mem::take(&mut *self.shared.refused())
+    }
+
     /// What the worker is doing.
     pub fn phase(&self) -> Arc<Phase> {
         self.shared.phase.load_full()
@@ -136,6 +144,16 @@ impl Shared {
     /// Numbers a run.
     fn next_run(&self) -> u64 {
         self.runs.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// A panic elsewhere cannot leave the list half-written.
+    fn refused(&self) -> MutexGuard<'_, Vec<String>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps why an edit was refused.
+    fn refuse(&self, why: String) {
+        self.refused().push(why);
     }
 
     /// Whether someone has taken the newest snapshot.

@@ -92,9 +92,17 @@ impl Loop {
             return Ok(());
         }
         let Some(run) = &mut self.run else {
+            self.control.edits.clear();
             self.control.wait(None, None);
             return Ok(());
         };
+        for edit in std::mem::take(&mut self.control.edits) {
+            if let Err(refused) = run.edit(&edit) {
+                self.control.shared.refuse(refused.to_string());
+            }
+            // While it is paused, this is all there is to see of it.
+            self.control.wanted_anew |= !self.control.may_go();
+        }
         let is_last = self.kept_back && !self.control.may_go();
         if std::mem::take(&mut self.control.wanted_anew) || is_last {
             self.kept_back = false;

@@ -19,8 +19,8 @@ use super::{Params, Scratch, SimError, Stage, StageTimes, State};
 use components::{fill_components, label, measure_components, track};
 use faces::extrapolate;
 use particles::{
-    advect, collide, grid_to_particles, note_particles, rebuild_surface, run_sources_and_drains, sort,
-    transfer_to_grid, transfer_to_particles,
+    advect, collide, grid_to_particles, make_way, note_particles, rebuild_surface, run_sources_and_drains,
+    sort, transfer_to_grid, transfer_to_particles,
 };
 use projection::{advect_gas, find_unknowns, project};
 use tiles::{lay_tiles, lay_tiles_by};
@@ -68,10 +68,11 @@ fn run_substep<const D: usize>(
     length: StepLength,
     stop: &AtomicBool,
 ) -> Result<StepReport, SimError> {
-    let dt = length.dt;
+    let (dt, before) = (length.dt, state.time);
     let mut clock = StageClock::start(times);
     advect(state, params, scratch, dt);
     if state.walls.has_bodies() {
+        make_way(state, before);
         // Particles meet bodies where these are now.
         scratch.boundary.update(&state.blocks, &state.walls, state.time);
     }

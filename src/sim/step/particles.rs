@@ -21,6 +21,12 @@ pub(super) fn sort<const D: usize>(state: &mut State<D>, params: &Params, scratc
     core.note_sorted();
 }
 
+/// Takes the liquid away where bodies were put in since the time `before`.
+pub(super) fn make_way<const D: usize>(state: &mut State<D>, before: Real) {
+    let State { hands, walls, particles, blocks, time, .. } = state;
+    hands.make_way(walls, particles, blocks.grid(), [before, *time]);
+}
+
 /// Keeps particles out of the walls.
 pub(super) fn collide<const D: usize>(state: &mut State<D>, scratch: &Scratch<D>) {
     let State { particles, ranges, blocks, walls, time, .. } = state;

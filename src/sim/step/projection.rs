@@ -47,6 +47,7 @@ pub(super) fn project<const D: usize>(
     let is_step = pass.air_dt > 0.0;
     let plan = plan_contacts_of(state, params, scratch, is_step.then_some(dt));
     let solver = solver_params(params, state.blocks.grid().dx, dt);
+    state.hands.note_forces(&plan.hands);
     let State {
         blocks, walls, surface, velocity, pressure, tiles, tracker, component_roles, gas, time, ..
     } = state;
@@ -90,14 +91,14 @@ pub(super) fn project<const D: usize>(
     solved
 }
 
-/// What bodies touch in a substep and are tied to, and which of that holds; of a projection that belongs to none, only joints.
+/// What bodies touch in a substep, are tied to and held by, and which of that holds; of a projection that belongs to none, only joints.
 fn plan_contacts_of<const D: usize>(
     state: &State<D>,
     params: &Params,
     scratch: &mut Scratch<D>,
     dt: Option<Real>,
 ) -> ContactPlan {
-    let State { walls, joints, time, blocks, .. } = state;
+    let State { walls, joints, hands, time, blocks, .. } = state;
     if !walls.has_bodies() {
         return ContactPlan::default();
     }
@@ -106,6 +107,7 @@ fn plan_contacts_of<const D: usize>(
     plan_contacts(
         walls,
         joints,
+        hands.grips(),
         &mut scratch.contacts,
         &ContactStep { time: *time, dt, dx, gravity, density },
     )

@@ -4,7 +4,7 @@ use bevy_egui::egui::{self, RichText};
 
 use crate::viewer::theme::Layer;
 
-const KEYS: [(&str, &str); 14] = [
+const KEYS: [(&str, &str); 17] = [
     ("Space", "play or pause"),
     (".", "one frame"),
     ("R", "start again"),
@@ -14,7 +14,10 @@ const KEYS: [(&str, &str); 14] = [
     ("drag", "turn (3D) or shift (2D) the view"),
     ("right drag", "shift the view"),
     ("scroll", "closer, farther"),
-    ("click", "select a bubble"),
+    ("click", "select a body or a bubble"),
+    ("drag a body", "pull it; let go to throw it"),
+    ("… Shift", "while letting go: it stays held"),
+    ("Delete", "take the selected body out"),
     ("Q  E", "move the cut and the slice"),
     ("T", "light or dark"),
     ("Tab", "side panels"),

@@ -36,7 +36,15 @@ pub fn key_actions(ctx: &egui::Context, ui_state: &UiState, data: &Data) -> Vec<
             (Key::F12, Action::Screenshot),
             (Key::Q, Action::Cut((ui_state.cut - 0.02).max(0.0))),
             (Key::E, Action::Cut((ui_state.cut + 0.02).min(1.0))),
-            (Key::Escape, if ui_state.help { Action::ToggleHelp } else { Action::Select(None) }),
+            (Key::Delete, Action::TakeOut),
+            (
+                Key::Escape,
+                match ui_state.hands.form {
+                    _ if ui_state.help => Action::ToggleHelp,
+                    Some(_) => Action::Arm(None),
+                    None => Action::Select(None),
+                },
+            ),
         ];
         for (key, action) in plain {
             if pressed(key) {

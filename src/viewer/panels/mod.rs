@@ -1,5 +1,6 @@
 //! The panels: plain functions from what is known to what should be done. They know nothing of the renderer.
 
+mod bodies;
 mod bubbles;
 mod gallery;
 mod help;
@@ -19,13 +20,13 @@ use bevy_egui::egui::{self, Panel, RichText};
 pub use gallery::{Card, cards};
 pub use keys::key_actions;
 
-use super::action::{Action, BubbleKey};
+use super::action::{Action, BodyKey, BubbleKey};
 use super::entities::History;
 use super::session::{Resolution, Shown};
 use super::stage::OrbitCamera;
 use super::theme;
 use super::ui_state::{LeftTab, RightTab, UiState};
-use crate::sim::{BubbleReport, SolverKind};
+use crate::sim::{BodyReport, BubbleReport, SolverKind};
 #[cfg(doc)]
 use crate::snapshot::Snapshot;
 
@@ -45,6 +46,15 @@ pub struct BubbleRow {
     pub trapped: bool,
 }
 
+/// A body.
+#[derive(Clone, Debug)]
+pub struct BodyRow {
+    /// Which.
+    pub key: BodyKey,
+    /// As it was last seen.
+    pub report: BodyReport,
+}
+
 /// Everything the panels look at.
 pub struct Data<'a> {
     /// The panes, left to right.
@@ -61,6 +71,8 @@ pub struct Data<'a> {
     pub resolution: Resolution,
     /// All bubbles of all panes.
     pub bubbles: &'a [BubbleRow],
+    /// All bodies of all panes, by pane and number.
+    pub bodies: &'a [BodyRow],
     /// The scenes on offer.
     pub cards: &'a [Card],
     /// Where pictures are taken from.
@@ -212,6 +224,7 @@ fn right_ui(ui: &mut egui::Ui, ui_state: &mut UiState, data: &Data, actions: &mu
         for (tab, name) in [
             (RightTab::Statistics, "Statistics".to_owned()),
             (RightTab::Bubbles, format!("Bubbles ({trapped})")),
+            (RightTab::Bodies, "Bodies".to_owned()),
         ] {
             ui.selectable_value(&mut ui_state.right, tab, RichText::new(name).strong());
         }
@@ -224,5 +237,10 @@ fn right_ui(ui: &mut egui::Ui, ui_state: &mut UiState, data: &Data, actions: &mu
                 .show(ui, |ui| statistics::statistics_ui(ui, data));
         }
         RightTab::Bubbles => bubbles::bubbles_ui(ui, ui_state, data, actions),
+        RightTab::Bodies => {
+            egui::ScrollArea::vertical()
+                .auto_shrink(false)
+                .show(ui, |ui| bodies::bodies_ui(ui, ui_state, data, actions));
+        }
     }
 }

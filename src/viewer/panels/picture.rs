@@ -1,7 +1,7 @@
 //! The pictures of the simulations, with captions, labels, legends and meters; and the mouse on them.
 
-use bevy::prelude::{Rect as Area, Vec2};
-use bevy_egui::egui::{self, Align2, Color32, CornerRadius, FontId, Pos2, Rect, Sense, vec2};
+use bevy::prelude::{Rect as Area, Vec2, Vec3};
+use bevy_egui::egui::{self, Align2, Color32, CornerRadius, FontId, Pos2, Rect, Sense, Stroke, vec2};
 
 use super::labels::labels_ui;
 use super::meter::meters_ui;
@@ -86,17 +86,20 @@ fn picture_ui(
             bands_legend(&painter, rect, ui_state);
         }
     }
-    mouse(ui, &response, rect, pane, &labelled, data, actions);
+    hands_ui(&painter, rect, pane, shown, ui_state, data);
+    mouse(ui, &response, rect, pane, &labelled, ui_state, data, actions);
     caption(&painter, rect, shown, ui_state, data);
 }
 
-/// Drags turn or shift the view, scrolling zooms, a click selects a bubble by its label or itself.
+/// Drags pull bodies, or turn or shift the view; scrolling zooms; a click selects a body or a bubble, or puts a body in.
+#[allow(clippy::too_many_arguments, reason = "one call")]
 fn mouse(
     ui: &egui::Ui,
     response: &egui::Response,
     rect: Rect,
     pane: usize,
     labelled: &[(Rect, BubbleKey)],
+    ui_state: &UiState,
     data: &Data,
     actions: &mut Vec<Action>,
 ) {
@@ -105,6 +108,28 @@ fn mouse(
         |at: Pos2| Vec2::new((at.x - rect.left()) / rect.width().max(1.0), (at.y - rect.top()) / height);
     let drag = response.drag_delta() / height;
     let shift = ui.input(|input| input.modifiers.shift);
+    let (pressed, down, pointer) = ui.input(|input| {
+        let pointer = &input.pointer;
+        (pointer.primary_pressed(), pointer.primary_down(), pointer.latest_pos())
+    });
+    if ui_state.hands.grabbed.is_some_and(|grabbed| grabbed.pane == pane) {
+        ui.ctx().set_cursor_icon(egui::CursorIcon::Grabbing);
+        actions.extend(pointer.map(|at| Action::Pull(share(at))));
+        if !down {
+            actions.push(Action::LetGo { keep: shift });
+        }
+        return clicked(response, pane, labelled, &share, actions);
+    }
+    if ui_state.hands.form.is_some() {
+        if response.hovered() {
+            ui.ctx().set_cursor_icon(egui::CursorIcon::Crosshair);
+        }
+        if let Some(at) = response.interact_pointer_pos().filter(|_| response.clicked()) {
+            return actions.push(Action::PutIn(share(at)));
+        }
+    } else if pressed && response.contains_pointer() {
+        actions.extend(pointer.map(|at| Action::Grab(pane, share(at))));
+    }
     let turn = data.camera.dimension == 3 && response.dragged_by(egui::PointerButton::Primary) && !shift;
     if turn {
         actions.push(Action::Orbit(3.2 * drag.x, 3.2 * drag.y));
@@ -118,6 +143,17 @@ fn mouse(
             actions.push(Action::Zoom(factor, pane, share(at)));
         }
     }
+    clicked(response, pane, labelled, &share, actions);
+}
+
+/// A click selects, two show everything.
+fn clicked(
+    response: &egui::Response,
+    pane: usize,
+    labelled: &[(Rect, BubbleKey)],
+    share: &dyn Fn(Pos2) -> Vec2,
+    actions: &mut Vec<Action>,
+) {
     if response.double_clicked() {
         actions.push(Action::FrameAll);
     } else if let Some(at) = response.interact_pointer_pos().filter(|_| response.clicked()) {
@@ -127,6 +163,52 @@ fn mouse(
             Some((_, bubble)) => Action::Select(Some(*bubble)),
             None => Action::Pick(pane, share(at)),
         });
+    }
+}
+
+/// The bodies that are pulled, with where to; the selected one; and how large one will be that a click puts in.
+fn hands_ui(
+    painter: &egui::Painter,
+    rect: Rect,
+    pane: usize,
+    shown: &Shown,
+    ui_state: &UiState,
+    data: &Data,
+) {
+    let Some(snapshot) = &shown.snapshot else { return };
+    let ink = if ui_state.dark { Color32::WHITE } else { Color32::from_gray(25) };
+    let place = |x: &[f64]| {
+        let at = |axis: usize| x.get(axis).copied().unwrap_or(0.0) as f32;
+        let aspect = rect.width() / rect.height().max(1.0);
+        let at = data.camera.project(Vec3::new(at(0), at(1), at(2)), aspect)?;
+        Some(rect.min + vec2(at.x * rect.width(), at.y * rect.height()))
+    };
+    for row in data.bodies.iter().filter(|row| row.key.0 == pane) {
+        if let Some(pull) = &row.report.pull
+            && let (Some(from), Some(to)) = (place(&pull.at), place(&pull.target))
+        {
+            painter.line_segment([from, to], Stroke::new(2.5, theme::HAND));
+            painter.circle_filled(from, 4.0, theme::HAND);
+            painter.circle_stroke(to, 6.0, Stroke::new(2.0, theme::HAND));
+        }
+        if ui_state.selected_body == Some(row.key)
+            && let Some(at) = place(&row.report.position)
+        {
+            let text = painter.layout_no_wrap(row.report.name.clone(), FontId::proportional(12.5), ink);
+            let back = Rect::from_center_size(at, text.size() + vec2(10.0, 4.0));
+            let fill =
+                if ui_state.dark { Color32::from_black_alpha(130) } else { Color32::from_white_alpha(170) };
+            painter.rect_filled(back, 6.0, fill);
+            painter.rect_stroke(back, 6.0, Stroke::new(2.0, theme::HAND), egui::StrokeKind::Inside);
+            painter.galley(back.center() - text.size() / 2.0, text, ink);
+        }
+    }
+    let pointer = painter.ctx().pointer_latest_pos().filter(|at| rect.contains(*at));
+    if let (Some(_), Some(at), 2) = (ui_state.hands.form, pointer, data.camera.dimension) {
+        let stage = &snapshot.scenery;
+        let metres = ui_state.hands.size as f32 * stage.size[0].min(stage.size[1]);
+        let radius = 0.5 * metres / data.camera.height * rect.height();
+        painter.circle_stroke(at, radius, Stroke::new(1.5, theme::HAND));
     }
 }
 

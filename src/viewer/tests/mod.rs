@@ -1,6 +1,7 @@
 //! Tests of the viewer that need no window: panels, entities, layers, command storms, pictures, clicks.
 
 mod entities;
+mod hands;
 mod keeping_up;
 mod layers;
 mod panels;

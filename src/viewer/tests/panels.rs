@@ -13,7 +13,7 @@ use crate::runner::Phase;
 use crate::sim::{Model, ParamValue};
 use crate::viewer::action::Action;
 use crate::viewer::entities::History;
-use crate::viewer::panels::{self, BubbleRow, Data, key_actions};
+use crate::viewer::panels::{self, BodyRow, BubbleRow, Data, key_actions};
 use crate::viewer::session::{Resolution, Shown};
 use crate::viewer::stage::OrbitCamera;
 use crate::viewer::theme;
@@ -25,6 +25,7 @@ struct Fixture {
     resolution: Resolution,
     panes: Vec<Shown>,
     rows: Vec<BubbleRow>,
+    bodies: Vec<BodyRow>,
     actions: Vec<Action>,
 }
 
@@ -52,6 +53,7 @@ impl Fixture {
             resolution: Resolution { keep_real_time: true, ..Resolution::default() },
             panes: (0..panes).map(shown).collect(),
             rows: rows.collect(),
+            bodies: Vec::new(),
             actions: Vec::new(),
         }
     }
@@ -71,6 +73,7 @@ impl Fixture {
                 scene: "dam_break",
                 resolution: fixture.resolution,
                 bubbles: &fixture.rows,
+                bodies: &fixture.bodies,
                 cards: &cards,
                 camera: OrbitCamera::default(),
                 frame_seconds: 0.016,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::math::hash_unit;
 use crate::runner::{Adoption, Command, Pace, Phase, Worker};
 use crate::scene::Overrides;
-use crate::sim::{Model, ParamKind, ParamValue, params_table};
+use crate::sim::{Edit, Form, Hold, Model, NewBody, ParamKind, ParamValue, params_table};
 use crate::snapshot::{Snapshot, Wanted};
 
 const SCENES: [&str; 4] = ["dam_break_2d", "ball_in_circle_2d", "vortex_box_2d", "dam_break"];
@@ -66,6 +66,18 @@ fn ten_thousand_random_commands_end_in_a_running_simulation() {
                 roles: map(2) == 0,
             }),
             55..=59 => Command::Model(Model::ALL[map(Model::ALL.len())]),
+            60..=64 => Command::Edit(match map(5) {
+                0 => {
+                    let form = Form::ALL[map(4)];
+                    let position = [map(100) as f64 / 99.0, map(100) as f64 / 99.0, 0.3];
+                    let size = [0.1, 0.2, 0.4][map(3)];
+                    Edit::Add(NewBody { form, size, density: 500.0, position, velocity: [0.5, 0.0, 0.0] })
+                }
+                1 => Edit::Grab { body: map(4), at: [0.5; 3], hold: Hold::default() },
+                2 => Edit::Move { body: map(4), to: [map(100) as f64 / 99.0, 0.4, 0.3] },
+                3 => Edit::Release { body: map(4) },
+                _ => Edit::Remove { body: map(4) },
+            }),
             _ => {
                 let info = &params_table()[map(params_table().len())];
                 let share = map(1000) as f64 / 999.0;
