@@ -115,7 +115,12 @@ impl<const D: usize> State<D> {
             frame: 0,
             last_dt: 0.0,
             max_component: 0.0,
-            walls: Walls { solids: setup.solids.clone(), size: setup.size, open: setup.open },
+            walls: Walls {
+                solids: setup.solids.clone(),
+                size: setup.size,
+                open: setup.open,
+                sticky: setup.sticky,
+            },
             joints: setup.joints.clone(),
             sources: setup.sources.clone(),
             drains: setup.drains.clone(),
