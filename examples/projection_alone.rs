@@ -25,7 +25,13 @@ fn sampled<const D: usize>(blocks: &Blocks<D>, at: impl Fn([f32; D]) -> f32) -> 
 
 fn main() {
     let blocks = Blocks::all(Grid { cells: [64, 64], dx: 1.0 / 64.0 });
-    let walls = Walls { solids: Vec::new(), size: [1.0; 2], open: [[false; 2]; 2], sticky: [[false; 2]; 2] };
+    let walls = Walls {
+        solids: Vec::new(),
+        size: [1.0; 2],
+        open: [[false; 2]; 2],
+        sticky: [[false; 2]; 2],
+        voxels: false,
+    };
     let mut boundary = Boundary::new();
     boundary.update(&blocks, &walls, 0.0);
     // Water up to half the height: signed distances at cell centres, metres.

@@ -126,7 +126,11 @@ impl LooseCells {
         if loose.count > 0 {
             loose.bits.load("pressure.loose.cells", blocks, from)?;
             let found: usize = loose.bits.as_slice().iter().map(|word| word.count_ones() as usize).sum();
-            ArchiveError::unless(found == loose.count, "pressure.loose", "counts other cells than there are")?;
+            ArchiveError::unless(
+                found == loose.count,
+                "pressure.loose",
+                "counts other cells than there are",
+            )?;
         }
         Ok(loose)
     }
@@ -156,7 +160,7 @@ struct WallCell {
 
 /// The cells along walls of one projection, and which of them are loose.
 #[derive(Clone, Debug, Default)]
-pub(super) struct WallCells {
+pub(super) struct CellsAlongWalls {
     /// In the order of blocks.
     cells: Vec<WallCell>,
     /// Where cells stand in that list, in the order of cells.
@@ -169,7 +173,7 @@ pub(super) struct WallCells {
     changes: Vec<u32>,
 }
 
-impl WallCells {
+impl CellsAlongWalls {
     /// Finds them in an assembled system, loose as they were.
     pub fn find<const D: usize>(
         &mut self,
@@ -269,7 +273,11 @@ impl WallCells {
     fn air_of_neighbours<const D: usize>(&self, problem: &Problem<'_, D>, wall: &WallCell) -> u32 {
         let faces = (0..D).flat_map(|axis| Side::BOTH.map(|side| (axis, side)));
         let found = faces.filter_map(|(axis, side)| self.beside(problem, wall, axis, side));
-        found.filter(|other| other.is_loose).map(|other| other.air).find(|&air| air != SEALED).unwrap_or(SEALED)
+        found
+            .filter(|other| other.is_loose)
+            .map(|other| other.air)
+            .find(|&air| air != SEALED)
+            .unwrap_or(SEALED)
     }
 
     /// Ties loose cells to the air that they touch, themselves or through others. Those that no air gets at are not loose.

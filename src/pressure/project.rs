@@ -8,7 +8,8 @@ use crate::geometry::{Label, Settled};
 use crate::grid::masks::Bits;
 use crate::grid::{Blocks, CHUNKS, FaceMask, Field, Slots, block_cells};
 use crate::linear::{
-    Bodies, Couplings, Materials, Outcome, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System, Unknown,
+    Bodies, Couplings, Materials, Outcome, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System,
+    Unknown,
 };
 use crate::math::{Real, compiled_here};
 use crate::tiles::Tiling;
@@ -16,7 +17,7 @@ use crate::tiles::Tiling;
 use super::Problem;
 use super::assemble::{BlockCoefficients, assemble};
 use super::bodies::{BodyProvider, add_bodies, write_back};
-use super::let_go::{LooseCells, WallCells, solve_in_rounds};
+use super::let_go::{CellsAlongWalls, LooseCells, solve_in_rounds};
 use super::phases::Filled;
 use super::rows::BubbleRows;
 use super::update::update_velocity;
@@ -94,7 +95,7 @@ pub struct Projection<const D: usize> {
     pub(super) shared_q: Vec<f64>,
     pub(super) shared_links: Vec<SharedLink>,
     pub(super) bubble_rows: Box<[BubbleRows; CHUNKS]>,
-    pub(super) wall_cells: WallCells,
+    pub(super) wall_cells: CellsAlongWalls,
     /// Tiles of liquid that move as a whole, laid out for the next projection; none if all cells are on their own.
     pub tiling: Option<Box<Tiling<D>>>,
     /// Blocks that hold unknowns outside of tiles.
@@ -155,7 +156,7 @@ impl<const D: usize> Projection<D> {
             shared_q: Vec::new(),
             shared_links: Vec::new(),
             bubble_rows: Box::new(std::array::from_fn(|_| BubbleRows::default())),
-            wall_cells: WallCells::default(),
+            wall_cells: CellsAlongWalls::default(),
             tiling: None,
             outside: Slots::default(),
             couplings: Couplings::default(),

@@ -22,8 +22,8 @@ pub use bodies::{BodyReport, Rotation};
 pub use clock::{FrameTimes, Stage, StageTimes};
 pub use contacts::ContactScratch;
 pub use params::{
-    Bubbles, Group, Level, Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, SolverKind, param,
-    params_table, set_param,
+    Bubbles, Group, Level, Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, SolverKind,
+    WallCells, param, params_table, set_param,
 };
 pub use report::{
     BubbleReport, CellCounts, Divergence, FrameReport, LiquidReport, SolveReport, TileCounts, UnknownCounts,

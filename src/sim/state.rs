@@ -15,7 +15,7 @@ use crate::pressure::{Pressure, Projection};
 use crate::tiles::TileMemory;
 
 use super::air::{Air, ComponentRoles};
-use super::{AirSource, ContactScratch, Drain, Setup, Source};
+use super::{AirSource, ContactScratch, Drain, Setup, Source, WallCells};
 
 /// All that is needed to go on after a restart, between two substeps.
 #[derive(Clone)]
@@ -120,6 +120,7 @@ impl<const D: usize> State<D> {
                 size: setup.size,
                 open: setup.open,
                 sticky: setup.sticky,
+                voxels: setup.params.walls == WallCells::Voxel,
             },
             joints: setup.joints.clone(),
             sources: setup.sources.clone(),

@@ -15,6 +15,8 @@ pub struct Walls<const D: usize> {
     pub open: [[bool; 2]; D],
     /// Closed sides that liquid never leaves, even where it may leave walls.
     pub sticky: [[bool; 2]; D],
+    /// Whether solids close whole cells, those whose centres are in them, and none in part.
+    pub voxels: bool,
 }
 
 impl<const D: usize> Walls<D> {

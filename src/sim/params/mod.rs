@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::linear::PreconditionerKind;
 
-pub use choices::{Bubbles, Model, SolverKind};
+pub use choices::{Bubbles, Model, SolverKind, WallCells};
 pub use info::{Group, Level, ParamError, ParamInfo, ParamKind, ParamValue};
 
 /// Models whose air has mass.
@@ -129,6 +129,8 @@ table! {
             "Air density", "Mass of a cubic metre of air, or of whatever fills the bubbles; the models two-phase and affine-bubbles feel it. Denser than the liquid, bubbles sink.";
     }
     Motion {
+        walls: choice(WallCells), "", WallCells::Cut, restarts, Advanced, ALL;
+            "Walls", "What solids are on the grid: cut cells follow their surface, voxels are stairs of whole cells, the way of old.";
         walls_let_go: switch(), "", false, live, Basic, WEIGHTLESS;
             "Walls let go", "Liquid may leave walls that it would otherwise stick to by suction. Where air keeps its volume, air has to get in.";
         suction: number(0.0, 1000000.0), "Pa", 0.0, live, Advanced, WEIGHTLESS, if Params::lets_go;

@@ -28,7 +28,8 @@ fn height<const D: usize>(tank: &Tank<D>) -> f64 {
 fn error_of_free_fall<const D: usize>(tank: &Tank<D>) -> f64 {
     let wanted = |axis: usize| if axis == 1 { -FALL } else { 0.0 };
     let faces = tank.faces().into_iter().filter(|face| tank.is_valid(face));
-    let errors = faces.map(|face| (f64::from(tank.velocity[face.axis][face.index]) - wanted(face.axis)).abs());
+    let errors =
+        faces.map(|face| (f64::from(tank.velocity[face.axis][face.index]) - wanted(face.axis)).abs());
     errors.fold(0.0, f64::max) / FALL
 }
 
@@ -48,7 +49,11 @@ fn a_layer_falls_off_the_ceiling<const D: usize>() {
         let what = format!("{D}D, round {is_round}");
         let mut hanging = layer::<D>(is_round, None);
         hanging.project();
-        assert!(hanging.fastest() < 1e-8, "{what}: suction holds it, but it moves by {:.1e}", hanging.fastest());
+        assert!(
+            hanging.fastest() < 1e-8,
+            "{what}: suction holds it, but it moves by {:.1e}",
+            hanging.fastest()
+        );
 
         let mut falling = layer::<D>(is_round, FREELY);
         let solved = falling.project();

@@ -76,7 +76,9 @@ fn air_that_keeps_its_volume_holds_water_up() {
 fn splash(lets_go: bool) -> Setup<2> {
     let mut setup = tank([1.0; 2], 64, Vec::new());
     let shape = glug::geometry::Shape::Sphere { center: Vector::from([0.25, 0.7]), radius: 0.15 };
-    setup.liquids.push(LiquidBody { shape, flow: Flow { velocity: Vector::from([-3.0, 0.0]), ..Flow::rest() } });
+    setup
+        .liquids
+        .push(LiquidBody { shape, flow: Flow { velocity: Vector::from([-3.0, 0.0]), ..Flow::rest() } });
     setup.params.walls_let_go = lets_go;
     setup
 }

@@ -6,6 +6,7 @@ mod narrow_band;
 mod physics;
 mod scenes;
 mod traffic;
+mod voxels;
 
 use std::sync::atomic::AtomicBool;
 
