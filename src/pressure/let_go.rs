@@ -163,7 +163,7 @@ struct WallCell {
 pub(super) struct CellsAlongWalls {
     /// In the order of blocks.
     cells: Vec<WallCell>,
-    /// Where cells stand in that list, in the order of cells.
+    /// Where cells stand in that list, in the order of cells; only if air has to get from one to the next.
     order: Vec<(u32, u32)>,
     /// Links of the bubbles' own.
     links: usize,
@@ -225,8 +225,10 @@ impl CellsAlongWalls {
             }
         }
         self.order.clear();
-        self.order.extend(self.cells.iter().enumerate().map(|(at, wall)| (wall.cell, at as u32)));
-        self.order.sort_unstable();
+        if rule.needs_air {
+            self.order.extend(self.cells.iter().enumerate().map(|(at, wall)| (wall.cell, at as u32)));
+            self.order.sort_unstable();
+        }
         self.tie_to_air(problem);
     }
 
