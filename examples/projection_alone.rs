@@ -25,7 +25,13 @@ fn sampled<const D: usize>(blocks: &Blocks<D>, at: impl Fn([f32; D]) -> f32) -> 
 
 fn main() {
     let blocks = Blocks::all(Grid { cells: [64, 64], dx: 1.0 / 64.0 });
-    let walls = Walls { solids: Vec::new(), size: [1.0; 2], open: [[false; 2]; 2] };
+    let walls = Walls {
+        solids: Vec::new(),
+        size: [1.0; 2],
+        open: [[false; 2]; 2],
+        sticky: [[false; 2]; 2],
+        voxels: false,
+    };
     let mut boundary = Boundary::new();
     boundary.update(&blocks, &walls, 0.0);
     // Water up to half the height: signed distances at cell centres, metres.
@@ -45,13 +51,14 @@ fn main() {
     let roles = Roles { component, node, air_mass: 0.0, outflow, weight: &[], guess: &[] };
     pressure::find_unknowns(&blocks, &roles, &mut projection);
     let (boundary, walls, surface) = (&boundary, &walls, &surface);
-    let problem = Problem { blocks: &blocks, boundary, walls, surface, impulse: [0.0; 2], roles, time: 0.0 };
-    let [before, _] = pressure::divergence(&problem, &projection, &velocity, &mut Vec::new());
+    let (blocks, impulse, let_go) = (&blocks, [0.0; 2], None);
+    let problem = Problem { blocks, boundary, walls, surface, impulse, roles, let_go, time: 0.0 };
+    let q = &mut Pressure::new(2);
+    let [before, _] = pressure::divergence(&problem, &projection, &q.loose, &velocity, &mut Vec::new());
     let params = SolverParams { tolerance: 1e-8, ..SolverParams::default() };
-    let (q, dt) = (&mut Pressure::new(2), 1.0);
-    let faces = (&mut velocity, &mut valid);
+    let (faces, dt) = ((&mut velocity, &mut valid), 1.0);
     let solved =
         pressure::project(faces.0, faces.1, &problem, &params, q, &mut projection, &mut [], dt, None);
-    let [after, _] = pressure::divergence(&problem, &projection, &velocity, &mut Vec::new());
+    let [after, _] = pressure::divergence(&problem, &projection, &q.loose, &velocity, &mut Vec::new());
     println!("divergence at most {before:.1} → {after:.1e} 1/s in {} iterations", solved.info.iterations);
 }

@@ -105,6 +105,7 @@ fn pool<const D: usize>(cells: usize) -> Setup<D> {
         size,
         grid: Grid::covering(size, cells),
         open: [[false; 2]; D],
+        sticky: [[false; 2]; D],
         liquids: vec![LiquidBody { shape: Shape::Box { min: Vector::zeros(), max }, flow: Flow::rest() }],
         sources: Vec::new(),
         drains: Vec::new(),

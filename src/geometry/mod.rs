@@ -44,12 +44,14 @@ pub struct Solid<const D: usize> {
     pub present: [Real; 2],
     /// What moves it instead of a script, if anything does.
     pub body: Option<Box<Body<D>>>,
+    /// Whether liquid never leaves it, even where it may leave walls.
+    pub sticky: bool,
 }
 
 impl<const D: usize> Solid<D> {
     /// A solid that is always there.
     pub fn new(name: impl Into<String>, shape: Shape<D>, motion: Motion<D>) -> Self {
-        Solid { name: name.into(), shape, motion, present: [0.0, Real::INFINITY], body: None }
+        Solid { name: name.into(), shape, motion, present: [0.0, Real::INFINITY], body: None, sticky: false }
     }
 
     /// A solid that moves by forces; `None` if its shape goes on forever or is nothing.

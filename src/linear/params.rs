@@ -118,6 +118,17 @@ impl SolveInfo {
         (self.converged, self.outcome, self.fallback) = (converged, outcome, fallback);
     }
 
+    /// The account of this solve and of an earlier one of nearly the same system together.
+    pub fn after(self, earlier: &SolveInfo) -> Self {
+        SolveInfo {
+            iterations: earlier.iterations + self.iterations,
+            fallback: earlier.fallback || self.fallback,
+            seconds_setup: earlier.seconds_setup + self.seconds_setup,
+            seconds_solve: earlier.seconds_solve + self.seconds_solve,
+            ..self
+        }
+    }
+
     /// Nodes per level, finest first.
     pub fn nodes_per_level(&self) -> &[usize] {
         &self.levels[..self.level_count]

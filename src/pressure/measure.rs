@@ -6,13 +6,14 @@ use crate::math::{Real, Side, unflatten};
 
 use super::phases::{CellKind, HALO, MOST, place_of_row};
 use super::walls::SweptFlow;
-use super::{Problem, Projection};
+use super::{LooseCells, Problem, Projection};
 
 /// Largest and root-mean-square net outflow of the liquid cells, beyond what the volume correction asked for, per cell
-/// volume and second.
+/// volume and second. Cells that are leaving walls may expand.
 pub fn divergence<const D: usize>(
     problem: &Problem<'_, D>,
     projection: &Projection<D>,
+    loose: &LooseCells,
     velocity: &[Field<f32>; D],
     partial: &mut Vec<f64>,
 ) -> [Real; 2] {
@@ -66,7 +67,8 @@ pub fn divergence<const D: usize>(
         for (local, label) in projection.label.block(slot).iter().enumerate() {
             if *label == Label::Liquid {
                 let wanted = problem.wanted_outflow(CellKind::Liquid, slot, local);
-                let outflow = outflow[local] - swept[local].excess() - wanted;
+                let beyond = outflow[local] - swept[local].excess() - wanted;
+                let outflow = if loose.has(slot, local) { beyond.min(0.0) } else { beyond };
                 most = most.max(outflow.abs());
                 squares += outflow * outflow;
             }

@@ -18,6 +18,7 @@
 
 mod assemble;
 mod bodies;
+mod let_go;
 mod measure;
 mod phases;
 mod problem;
@@ -28,6 +29,7 @@ mod update;
 mod walls;
 
 pub use bodies::{BodyFace, BodyProvider, CoupledSystem, Solution};
+pub use let_go::{LetGo, LooseCells};
 pub use measure::divergence;
 pub use phases::{find_unknowns, mix_velocities, separate_velocities};
 pub use problem::{FREE, OWN, Problem, Roles};

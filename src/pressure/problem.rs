@@ -4,6 +4,7 @@ use crate::geometry::{Boundary, Nearness, Walls};
 use crate::grid::{Blocks, Face, Field};
 use crate::math::Real;
 
+use super::LetGo;
 use super::phases::CellKind;
 use super::walls::{scripted_flow, solid_flow};
 
@@ -22,6 +23,8 @@ pub struct Problem<'a, const D: usize> {
     pub impulse: [Real; D],
     /// What each connected component of air or liquid is to the projection.
     pub roles: Roles<'a>,
+    /// How liquid may leave walls, if it may.
+    pub let_go: Option<LetGo>,
     /// Simulated seconds.
     pub time: Real,
 }

@@ -8,7 +8,8 @@ use crate::geometry::{Label, Settled};
 use crate::grid::masks::Bits;
 use crate::grid::{Blocks, CHUNKS, FaceMask, Field, Slots, block_cells};
 use crate::linear::{
-    Bodies, Couplings, Materials, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System, Unknown,
+    Bodies, Couplings, Materials, Outcome, SharedLink, SharedNodes, SolveInfo, Solver, SolverParams, System,
+    Unknown,
 };
 use crate::math::{Real, compiled_here};
 use crate::tiles::Tiling;
@@ -16,6 +17,7 @@ use crate::tiles::Tiling;
 use super::Problem;
 use super::assemble::{BlockCoefficients, assemble};
 use super::bodies::{BodyProvider, add_bodies, write_back};
+use super::let_go::{CellsAlongWalls, LooseCells, solve_in_rounds};
 use super::phases::Filled;
 use super::rows::BubbleRows;
 use super::update::update_velocity;
@@ -27,24 +29,28 @@ pub struct Pressure {
     pub q: Field<f64>,
     /// The length of the step it belongs to, seconds; zero if it belongs to none.
     pub(super) dt: Real,
+    /// Cells of liquid that were leaving walls.
+    pub loose: LooseCells,
 }
 
 impl Pressure {
     /// None, on grids of that dimension.
     pub fn new(dimension: usize) -> Self {
-        Pressure { q: Field::new(block_cells(dimension), 0.0), dt: 0.0 }
+        Pressure { q: Field::new(block_cells(dimension), 0.0), dt: 0.0, loose: LooseCells::new(dimension) }
     }
 
     /// Writes the pressures.
     pub fn save<const D: usize>(&self, blocks: &Blocks<D>, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
         out.value("pressure.dt", &self.dt)?;
-        self.q.save("pressure.q", blocks, out)
+        self.q.save("pressure.q", blocks, out)?;
+        self.loose.save(blocks, out)
     }
 
     /// Reads what [`Pressure::save`] wrote.
     pub fn load<const D: usize>(blocks: &Blocks<D>, from: &mut Reader<'_>) -> Result<Self, ArchiveError> {
         let mut pressure = Pressure { dt: from.value("pressure.dt")?, ..Pressure::new(D) };
         pressure.q.load("pressure.q", blocks, from)?;
+        pressure.loose = LooseCells::load(blocks, from)?;
         Ok(pressure)
     }
 
@@ -52,6 +58,7 @@ impl Pressure {
     pub fn forget(&mut self) {
         self.q.as_mut_slice().fill(0.0);
         self.dt = 0.0;
+        self.loose.clear();
     }
 }
 
@@ -88,6 +95,7 @@ pub struct Projection<const D: usize> {
     pub(super) shared_q: Vec<f64>,
     pub(super) shared_links: Vec<SharedLink>,
     pub(super) bubble_rows: Box<[BubbleRows; CHUNKS]>,
+    pub(super) wall_cells: CellsAlongWalls,
     /// Tiles of liquid that move as a whole, laid out for the next projection; none if all cells are on their own.
     pub tiling: Option<Box<Tiling<D>>>,
     /// Blocks that hold unknowns outside of tiles.
@@ -111,6 +119,10 @@ pub struct Solved {
     pub tile_cells: usize,
     /// Bubbles solved for.
     pub bubbles: usize,
+    /// Solves that it took to know which liquid leaves walls; one if none may.
+    pub rounds: usize,
+    /// Cells that are leaving walls.
+    pub loose: usize,
     /// Seconds to build the system.
     pub seconds_assemble: f64,
     /// Seconds to solve it, set-up included.
@@ -144,6 +156,7 @@ impl<const D: usize> Projection<D> {
             shared_q: Vec::new(),
             shared_links: Vec::new(),
             bubble_rows: Box::new(std::array::from_fn(|_| BubbleRows::default())),
+            wall_cells: CellsAlongWalls::default(),
             tiling: None,
             outside: Slots::default(),
             couplings: Couplings::default(),
@@ -298,7 +311,13 @@ fn run_project<const D: usize>(
     let firsts = add_bodies(problem, &mut providers, projection);
     projection.assembled = true;
     let assembled = Instant::now();
-    let info = solve(problem, tiling_of(&providers), params, projection, &mut pressure.q, stop);
+    let mut info = SolveInfo::default();
+    let tiles = tiling_of(&providers);
+    let Pressure { q, loose, .. } = pressure;
+    let rounds = solve_in_rounds(problem, tiles, projection, q, loose, |projection, q| {
+        info = solve(problem, tiles, params, projection, q, stop).after(&info);
+        info.outcome != Outcome::Stopped
+    });
     settle_bubbles(projection, &pressure.q);
     let solved = Instant::now();
     update_velocity(problem, projection, &pressure.q, tiling_of(&providers), velocity, valid);
@@ -321,6 +340,8 @@ fn run_project<const D: usize>(
         bubbles: (0..projection.shared.len())
             .filter(|&n| projection.shared.links(n).next().is_some())
             .count(),
+        rounds,
+        loose: pressure.loose.len(),
         seconds_assemble: (assembled - start).as_secs_f64(),
         seconds_solve: (solved - assembled).as_secs_f64(),
         seconds_update: solved.elapsed().as_secs_f64(),

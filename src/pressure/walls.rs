@@ -4,6 +4,9 @@ use crate::geometry::{BodyShare, Boundary, Nearness, Walls};
 use crate::grid::{Blocks, Face, Field, SIDE, VOID, for_each_block};
 use crate::math::{Real, Side, Vector, flatten, unflatten};
 
+use super::LooseCells;
+use super::bodies::cell_below;
+
 /// What walls sweep through a cell, and how much of that there is room for.
 ///
 /// The surface that one wall shows to a cell is, as a vector, the sum of the cell's open faces: it displaces no more than its speed
@@ -40,12 +43,14 @@ impl SweptFlow {
 }
 
 /// Gives closed faces along a wall the wall's own velocity, so that particles next to it are not carried into it.
-/// Faces oblique to the wall keep what was extrapolated: half of that is flow along the wall.
+/// Faces oblique to the wall keep what was extrapolated: half of that is flow along the wall. So do those beside liquid that is
+/// leaving the wall, as far as that leads away from it: it would be left behind there.
 pub fn stop_at_walls<const D: usize>(
     blocks: &Blocks<D>,
     boundary: &Boundary<D>,
     walls: &Walls<D>,
     time: Real,
+    loose: &LooseCells,
     velocity: &mut [Field<f32>; D],
 ) {
     for_each_block(blocks.slots(), velocity.each_mut().map(Field::parts), |slot, velocity| {
@@ -59,12 +64,22 @@ pub fn stop_at_walls<const D: usize>(
             {
                 for x in (0..SIDE).filter(|x| bits & (1 << x) != 0) {
                     let local = row * SIDE + x;
-                    velocity[local] = match nearness {
+                    let of_wall = match nearness {
                         Nearness::Moving => {
                             let face = Face::of(unflatten(local, SIDE), axis, Side::Low);
                             face_velocity(blocks, walls, slot, face, time) as f32
                         }
                         _ => 0.0,
+                    };
+                    velocity[local] = if loose.is_empty() {
+                        of_wall
+                    } else {
+                        let (low_slot, low) = cell_below(blocks, slot, local, axis);
+                        match (loose.has(low_slot, low), loose.has(slot, local)) {
+                            (true, false) => velocity[local].min(of_wall),
+                            (false, true) => velocity[local].max(of_wall),
+                            _ => of_wall,
+                        }
                     };
                 }
             }

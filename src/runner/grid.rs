@@ -111,6 +111,8 @@ impl<const D: usize> GridSolver<D> {
             relative_residual: info.relative_residual,
             method: preconditioner.method(info.fallback),
             seconds: info.seconds_setup + info.seconds_solve,
+            rounds: 1,
+            loose: self.simulation.state().pressure.loose.len(),
             converged: info.converged,
         })
     }

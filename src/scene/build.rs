@@ -35,7 +35,7 @@ const FIELDS: &[&str] = &[
     "frames",
     "fps",
 ];
-const DOMAIN_FIELDS: &[&str] = &["size", "cells", "open"];
+const DOMAIN_FIELDS: &[&str] = &["size", "cells", "open", "sticky"];
 const SIDES: [[&str; 2]; 3] = [["left", "right"], ["bottom", "top"], ["back", "front"]];
 
 /// Checks and converts a scene; its dimension is the length of `domain.size`.
@@ -83,7 +83,8 @@ fn build_in<const D: usize>(
     let setup = Setup {
         size: size.into(),
         grid,
-        open: read_open(domain)?,
+        open: read_sides(domain, "open")?,
+        sticky: read_sides(domain, "sticky")?,
         liquids,
         sources,
         drains: room.read_drains(record)?,
@@ -112,18 +113,19 @@ fn override_grid<const D: usize>(size: [Real; D], cells: usize) -> Result<Grid<D
     Err(Problem::Value { found: cells.to_string(), allowed })
 }
 
-fn read_open<const D: usize>(domain: &Record<'_>) -> Result<[[bool; 2]; D], SceneError> {
-    let mut open = [[false; 2]; D];
+/// A list of sides of the domain.
+fn read_sides<const D: usize>(domain: &Record<'_>, name: &str) -> Result<[[bool; 2]; D], SceneError> {
+    let mut sides = [[false; 2]; D];
     let known = SIDES[..D].as_flattened();
     let allowed = format!("a list of sides out of {}", known.join(", "));
-    for item in domain.list_or_empty("open", &allowed)? {
+    for item in domain.list_or_empty(name, &allowed)? {
         let side = item.word(&format!("one of {}", known.join(", ")))?;
         match known.iter().position(|name| *name == side) {
-            Some(index) => open[index / 2][index % 2] = true,
+            Some(index) => sides[index / 2][index % 2] = true,
             None => return Err(item.unknown("side", side, known)),
         }
     }
-    Ok(open)
+    Ok(sides)
 }
 
 /// The domain that liquids, sources and drains must fit.
@@ -209,6 +211,7 @@ impl<const D: usize> Room<'_, D> {
             let shape = read_shape(&shape_field, self.assets)?;
             let motion = solid.get("motion").map_or(Ok(Motion::default()), |field| read_motion(&field))?;
             let mut read = Solid { present: [from, until], ..Solid::new(name, shape, motion) };
+            read.sticky = solid.get("sticky").map_or(Ok(false), |field| field.switch())?;
             read.body = read_body(&solid, &read.shape, &shape_field)?;
             Ok(read)
         };
@@ -246,6 +249,7 @@ const SOLID_FIELDS: &[&str] = &[
     "motion",
     "from",
     "until",
+    "sticky",
     "density",
     "mass",
     "velocity",

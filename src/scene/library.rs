@@ -51,6 +51,8 @@ pub fn library() -> &'static [BuiltIn] {
         "paddle_wheel_2d",
         "seesaw_2d",
         "ball_and_hole_2d",
+        "wall_splash_2d",
+        "ceiling_drip_2d",
         "light_bubble_2d",
         "neutral_bubble_2d",
         "heavy_bubble_2d",

@@ -123,6 +123,14 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// `true` or `false`.
+    pub fn switch(&self) -> Result<bool, SceneError> {
+        match self.node.value {
+            Value::Switch(on) => Ok(on),
+            _ => Err(self.reject("true or false")),
+        }
+    }
+
     /// A name, quoted or bare.
     pub fn word(&self, allowed: &str) -> Result<&'a str, SceneError> {
         match &self.node.value {

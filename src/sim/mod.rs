@@ -24,8 +24,8 @@ pub use clock::{FrameTimes, Stage, StageTimes};
 pub use contacts::ContactScratch;
 pub use hands::{DENSITIES, Edit, EditError, Form, Grip, Hands, Hold, LEAST_CELLS, NewBody, STRENGTHS};
 pub use params::{
-    Bubbles, Group, Level, Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, SolverKind, param,
-    params_table, set_param,
+    Bubbles, Group, Level, Model, ParamError, ParamInfo, ParamKind, ParamValue, Params, SolverKind,
+    WallCells, param, params_table, set_param,
 };
 pub use report::{
     BubbleReport, CellCounts, Divergence, FrameReport, LiquidReport, SolveReport, TileCounts, UnknownCounts,

@@ -85,6 +85,10 @@ pub struct SolveReport {
     pub method: &'static str,
     /// Wall time, set-up included.
     pub seconds: f64,
+    /// Solves that it took to know which liquid leaves walls; one if none may.
+    pub rounds: usize,
+    /// Cells of liquid that are leaving walls.
+    pub loose: usize,
     /// Whether the tolerance was met.
     pub converged: bool,
 }

@@ -15,7 +15,7 @@ use crate::tiles::TileMemory;
 
 use super::bodies::{load_bodies, save_bodies};
 use super::hands::Hands;
-use super::{Params, Scratch, Setup, Simulation, State};
+use super::{Params, Scratch, Setup, Simulation, State, WallCells};
 
 /// The grid that a state lives on.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -128,7 +128,8 @@ impl<const D: usize> Simulation<D> {
     /// Reads what [`Self::save_to`] wrote.
     pub fn load_from(setup: &Setup<D>, from: &mut Reader<'_>) -> Result<Self, ArchiveError> {
         let params: Params = from.value("parameters")?;
-        let state = State::load(setup, from)?;
+        let mut state = State::load(setup, from)?;
+        state.walls.voxels = params.walls == WallCells::Voxel;
         let scratch = Scratch::of(&state);
         // What is derived has to fit: a version that finds other components or tiles cannot go on with these.
         let components = scratch.air.components.len() == state.tracker.records().len();

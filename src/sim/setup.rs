@@ -104,6 +104,8 @@ pub struct Setup<const D: usize> {
     pub grid: Grid<D>,
     /// Which sides are open to the air: `open[axis] = [low, high]`. Liquid leaves through them.
     pub open: [[bool; 2]; D],
+    /// Which sides liquid never leaves, even where it may leave walls.
+    pub sticky: [[bool; 2]; D],
     /// Liquid at the start.
     pub liquids: Vec<LiquidBody<D>>,
     /// Where liquid appears.

@@ -219,6 +219,8 @@ impl<const D: usize> Simulation<D> {
                 relative_residual: step.solve.info.relative_residual,
                 method: self.params.preconditioner.method(step.solve.info.fallback),
                 seconds: step.solve.seconds_solve,
+                rounds: step.solve.rounds,
+                loose: step.solve.loose,
                 converged: step.solve.info.converged,
             })
             .collect();

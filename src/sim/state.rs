@@ -16,7 +16,7 @@ use crate::tiles::TileMemory;
 
 use super::air::{Air, ComponentRoles};
 use super::hands::Hands;
-use super::{AirSource, ContactScratch, Drain, Setup, Source};
+use super::{AirSource, ContactScratch, Drain, Setup, Source, WallCells};
 
 /// All that is needed to go on after a restart, between two substeps.
 #[derive(Clone)]
@@ -118,7 +118,13 @@ impl<const D: usize> State<D> {
             frame: 0,
             last_dt: 0.0,
             max_component: 0.0,
-            walls: Walls { solids: setup.solids.clone(), size: setup.size, open: setup.open },
+            walls: Walls {
+                solids: setup.solids.clone(),
+                size: setup.size,
+                open: setup.open,
+                sticky: setup.sticky,
+                voxels: setup.params.walls == WallCells::Voxel,
+            },
             joints: setup.joints.clone(),
             hands: Hands::default(),
             sources: setup.sources.clone(),

@@ -37,9 +37,11 @@ fn run_survey<const D: usize>(
         surface: &state.surface,
         impulse: [0.0; D],
         roles: state.component_roles.roles(&scratch.air.components),
+        let_go: None,
         time: state.time,
     };
-    let [max, rms] = pressure::divergence(&problem, &scratch.projection, &state.velocity, partial);
+    let (projection, loose) = (&scratch.projection, &state.pressure.loose);
+    let [max, rms] = pressure::divergence(&problem, projection, loose, &state.velocity, partial);
     let extremes = survey_particles(&state.particles);
     FrameReport {
         time: state.time,

@@ -1,8 +1,10 @@
 //! Walls as the grid sees them.
 
-use glug::geometry::{Boundary, Motion, Move, Shape, Solid};
+use glug::geometry::{Boundary, MOST_MOTIONS, Motion, Move, Shape, Solid};
+use glug::grid::block_cells;
 use glug::math::{Vector, hash_unit, mix};
 
+use crate::solids::{ball, body};
 use crate::tank::{Face, Tank};
 
 /// Share of a face outside the walls, by counting points.
@@ -89,4 +91,43 @@ fn walls_that_moved_are_sampled_anew_2d() {
 #[test]
 fn walls_that_moved_are_sampled_anew_3d() {
     walls_that_moved_are_sampled_anew::<3>();
+}
+
+/// A face is open if the centres of both its cells are, and what a body closes belongs to it.
+fn voxels_are_whole_cells<const D: usize>() {
+    let at = |x: f64| Vector::<D>::from_fn(|axis, _| x + 0.137 * axis as f64);
+    let post = Solid::new("post", ball(at(5.3), 2.7), Motion::default());
+    let float = body(ball(at(10.1), 2.3), 0.5, [0.0; MOST_MOTIONS]);
+    let mut tank = Tank::<D>::new([16; D], 1.0, vec![post, float]);
+    tank.walls.voxels = true;
+    tank.boundary = Boundary::new();
+    tank.boundary.update(&tank.blocks, &tank.walls, 0.0);
+    let mut closed = [0usize; 2];
+    for face in tank.faces().into_iter().filter(|face| face.cell.iter().all(|c| (1..15).contains(c))) {
+        let mut below = face.cell;
+        below[face.axis] -= 1;
+        let solid_at = |cell: [i32; D]| {
+            let distance = |solid: &Solid<D>| solid.distance(&tank.centre(cell), 0.0);
+            tank.walls.solids.iter().position(|solid| distance(solid) < 0.0)
+        };
+        let (low, high) = (solid_at(below), solid_at(face.cell));
+        let is_open = low.is_none() && high.is_none();
+        assert_eq!(tank.open(&face), f64::from(u8::from(is_open)), "{D}D: {:?} {:?}", face.cell, face.axis);
+        let (slot, local) = (face.index / block_cells(D), face.index % block_cells(D));
+        let held: f64 = tank.boundary.bodies_at(slot, face.axis, local).iter().map(|held| held.share).sum();
+        let expected = if low.is_some() != high.is_some() && low.or(high) == Some(1) { 1.0 } else { 0.0 };
+        assert_eq!(held, expected, "{D}D: {:?} {:?}", face.cell, face.axis);
+        low.xor(high).into_iter().for_each(|solid| closed[solid] += 1);
+    }
+    assert!(closed.iter().all(|&count| count > 8), "{D}D: {closed:?} faces of post and float");
+}
+
+#[test]
+fn voxels_are_whole_cells_2d() {
+    voxels_are_whole_cells::<2>();
+}
+
+#[test]
+fn voxels_are_whole_cells_3d() {
+    voxels_are_whole_cells::<3>();
 }

@@ -4,7 +4,7 @@ use glug::geometry::{Boundary, Label, Motion, Move, Settled, Shape, Solid, Walls
 use glug::grid::{Blocks, FaceMask, Field, Grid, SIDE, block_cells};
 use glug::linear::SolverParams;
 use glug::math::{Vector, hash_unit, mix, unflatten};
-use glug::pressure::{self, BodyProvider, FREE, Pressure, Problem, Projection, Roles, Solved};
+use glug::pressure::{self, BodyProvider, FREE, LetGo, Pressure, Problem, Projection, Roles, Solved};
 
 /// Everything a projection needs, on a grid whose blocks are all active.
 pub struct Tank<const D: usize> {
@@ -24,6 +24,8 @@ pub struct Tank<const D: usize> {
     pub weight: Vec<f64>,
     /// Density of air over the liquid's, where components have their own cells.
     pub air_mass: f64,
+    /// How liquid may leave walls, if it may.
+    pub let_go: Option<LetGo>,
     guess: Vec<f64>,
 }
 
@@ -41,7 +43,7 @@ impl<const D: usize> Tank<D> {
         let grid = Grid { cells, dx };
         let blocks = Blocks::all(grid);
         let size = std::array::from_fn(|axis| cells[axis] as f64 * dx);
-        let walls = Walls { solids, size, open: [[false; 2]; D] };
+        let walls = Walls { solids, size, open: [[false; 2]; D], sticky: [[false; 2]; D], voxels: false };
         let mut boundary = Boundary::new();
         boundary.update(&blocks, &walls, 0.0);
         let mut field = Field::new(block_cells(D), 0f32);
@@ -64,6 +66,7 @@ impl<const D: usize> Tank<D> {
             outflow: vec![0.0],
             weight: Vec::new(),
             air_mass: 0.0,
+            let_go: None,
             guess: Vec::new(),
             blocks,
         }
@@ -180,6 +183,7 @@ impl<const D: usize> Tank<D> {
                 weight: &self.weight,
                 guess: &self.guess,
             },
+            let_go: self.let_go,
             time: 0.0,
         }
     }
@@ -232,7 +236,9 @@ impl<const D: usize> Tank<D> {
     /// Largest net outflow of a liquid cell over its faces, m/s.
     pub fn worst_outflow(&self) -> f64 {
         let mut partial = Vec::new();
-        let [most, _] = pressure::divergence(&self.problem(), &self.projection, &self.velocity, &mut partial);
+        let (projection, loose) = (&self.projection, &self.pressure.loose);
+        let [most, _] =
+            pressure::divergence(&self.problem(), projection, loose, &self.velocity, &mut partial);
         most * self.blocks.grid().dx
     }
 

@@ -3,6 +3,7 @@
 
 mod sample;
 mod shares;
+mod voxels;
 mod walls;
 
 use super::Pose;

@@ -7,6 +7,7 @@ use crate::grid::{Blocks, SIDE};
 use crate::math::{Real, Vector, power, unflatten};
 
 use super::shares::{FaceNodes, NodesWithBodies, OTHERS};
+use super::voxels::{Voxels, each_solid_near};
 use super::{BodyShare, FAR, Nearness, WallBits, Walls};
 
 /// Centre of a block, metres, and the distance from it within which solids matter to the block.
@@ -77,6 +78,18 @@ pub(super) fn sample_block<const D: usize>(
     for (index, value) in node.iter_mut().enumerate() {
         *value = ((walls.side_distance(&place(index)) / dx) as f32).clamp(-FAR, FAR);
     }
+    if walls.voxels {
+        each_solid_near(walls, &centre, reach, time, |_, posed| {
+            for (index, value) in node.iter_mut().enumerate() {
+                *value = value.min(((posed.distance(&place(index)) / dx) as f32).max(-FAR));
+            }
+        });
+        let half = Vector::repeat(0.5 * dx);
+        let voxels = Voxels::new(walls, &centre, reach, time, |index| place(index) + half);
+        found.into_iter().for_each(|found| voxels.find_shares::<D>(slot, found));
+        let share = |base, axis| voxels.open_share(base, axis);
+        return derive_block::<D>(node, share, |base, axis| share(base, axis) == 0.0, corner, open, along);
+    }
     let mut bodies: Vec<FaceNodes> = Vec::new();
     // Whether a solid that moves by a script is near.
     let mut is_swept = false;
@@ -135,12 +148,20 @@ pub(super) fn sample_block<const D: usize>(
         return derive_block::<D>(
             node,
             |base, axis| sampled.open_share::<D>(base, axis),
+            |base, axis| lies_along::<D>(node, base, axis),
             corner,
             open,
             along,
         );
     }
-    derive_block::<D>(node, |base, axis| snap(positive_share::<D>(node, base, axis)), corner, open, along)
+    derive_block::<D>(
+        node,
+        |base, axis| snap(positive_share::<D>(node, base, axis)),
+        |base, axis| lies_along::<D>(node, base, axis),
+        corner,
+        open,
+        along,
+    )
 }
 
 /// Corners of a block along each axis: its own, those on its high sides, and one more layer below for the normals.
@@ -179,10 +200,12 @@ pub(super) fn positive_share<const D: usize>(node: &[f32], base: usize, axis: us
     positive_square([node[base], node[base + s], node[base + s + t], node[base + t]])
 }
 
-/// What follows for the cells of a block from the distances at its corners and the open shares of faces.
+/// What follows for the cells of a block from the distances at its corners, the open shares of faces, and which of the closed
+/// ones lie along a wall.
 fn derive_block<const D: usize>(
     node: &[f32],
     share_of: impl Fn(usize, usize) -> f32,
+    lies_along: impl Fn(usize, usize) -> bool,
     corner: &mut [f32],
     open: &mut [&mut [f32]; D],
     along: &mut [&mut [u8]; D],
@@ -203,7 +226,7 @@ fn derive_block<const D: usize>(
             if local % SIDE == 0 {
                 along[axis][local / SIDE] = 0;
             }
-            let is_along = open[axis][local] == 0.0 && lies_along(node, base, &stride, axis);
+            let is_along = open[axis][local] == 0.0 && lies_along(base, axis);
             along[axis][local / SIDE] |= (is_along as u8) << (local % SIDE);
         }
         let centre = corner_mean::<D>(base, |k| stride[k], |at| node[at]);
@@ -221,7 +244,8 @@ pub(super) fn corner_of<const D: usize>(cell: [i32; D]) -> usize {
 }
 
 /// Whether the wall at a face has its normal along `axis`, up to a few degrees.
-fn lies_along<const D: usize>(node: &[f32], base: usize, stride: &[usize; D], axis: usize) -> bool {
+fn lies_along<const D: usize>(node: &[f32], base: usize, axis: usize) -> bool {
+    let stride = STRIDE;
     const COSINE: f32 = 0.95;
     let mut gradient = [0f32; D];
     for c in (0..power(2, D)).filter(|c| c & (1 << axis) == 0) {

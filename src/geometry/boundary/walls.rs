@@ -13,6 +13,10 @@ pub struct Walls<const D: usize> {
     pub size: [Real; D],
     /// Which sides are open: `[low, high]` per axis.
     pub open: [[bool; 2]; D],
+    /// Closed sides that liquid never leaves, even where it may leave walls.
+    pub sticky: [[bool; 2]; D],
+    /// Whether solids close whole cells, those whose centres are in them, and none in part.
+    pub voxels: bool,
 }
 
 impl<const D: usize> Walls<D> {
@@ -51,6 +55,23 @@ impl<const D: usize> Walls<D> {
             }
         }
         nearest
+    }
+
+    /// Whether there is anything that liquid never leaves.
+    pub fn any_sticky(&self) -> bool {
+        self.sticky.as_flattened().contains(&true) || self.solids.iter().any(|solid| solid.sticky)
+    }
+
+    /// Like [`Self::distance`], of the solids and sides that liquid never leaves; infinite if there are none.
+    pub fn sticky_distance(&self, x: &Vector<D>, time: Real) -> Real {
+        let mut nearest = Real::INFINITY;
+        for (axis, sides) in self.sticky.iter().enumerate() {
+            for (sticky, distance) in sides.iter().zip([x[axis], self.size[axis] - x[axis]]) {
+                nearest = if *sticky { nearest.min(distance) } else { nearest };
+            }
+        }
+        let sticky = self.solids.iter().filter(|solid| solid.sticky);
+        sticky.map(|solid| solid.distance(x, time)).fold(nearest, Real::min)
     }
 
     /// Velocity of the nearest solid's material at `x`; zero next to a side of the domain.

@@ -131,6 +131,21 @@ named! { Bubbles {
     Constraint = "constraint",
 } }
 
+/// What solids are on the grid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WallCells {
+    /// Cells are cut where solids cut them (FVF §2).
+    #[default]
+    Cut,
+    /// A cell is solid or not: the way of old, to compare with.
+    Voxel,
+}
+
+named! { WallCells {
+    Cut = "cut",
+    Voxel = "voxel",
+} }
+
 named! { PreconditionerKind {
     Multigrid = "multigrid",
     Jacobi = "jacobi",

@@ -13,11 +13,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::linear::PreconditionerKind;
 
-pub use choices::{Bubbles, Model, SolverKind};
+pub use choices::{Bubbles, Model, SolverKind, WallCells};
 pub use info::{Group, Level, ParamError, ParamInfo, ParamKind, ParamValue};
 
 /// Models whose air has mass.
 const GAS: &[Model] = &[Model::TwoPhase, Model::AffineBubbles];
+/// Models whose air has none: where it has mass it is in every gap, or has to flow there.
+const WEIGHTLESS: &[Model] = &[Model::FreeSurface, Model::Constraint, Model::AffineTiles];
 /// Models with tiles.
 const TILED: &[Model] = &[Model::AffineBubbles, Model::AffineTiles];
 /// Every model.
@@ -127,6 +129,12 @@ table! {
             "Air density", "Mass of a cubic metre of air, or of whatever fills the bubbles; the models two-phase and affine-bubbles feel it. Denser than the liquid, bubbles sink.";
     }
     Motion {
+        walls: choice(WallCells), "", WallCells::Cut, restarts, Advanced, ALL;
+            "Walls", "What solids are on the grid: cut cells follow their surface, voxels are stairs of whole cells, the way of old.";
+        walls_let_go: switch(), "", false, live, Basic, WEIGHTLESS;
+            "Walls let go", "Liquid may leave walls that it would otherwise stick to by suction. Where air keeps its volume, air has to get in.";
+        suction: number(0.0, 1000000.0), "Pa", 0.0, live, Advanced, WEIGHTLESS, if Params::lets_go;
+            "Suction", "Walls let go: how far pressure at a wall may fall below that of the air before liquid leaves it.";
         flip: number(0.0, 1.0), "", 0.97, live, Basic, ALL;
             "FLIP", "1 keeps every ripple (FLIP), 0 smooths them out (APIC).";
         cfl: number(0.25, 3.75), "cells", 3.75, live, Basic, ALL;
@@ -224,6 +232,11 @@ impl Params {
     /// Whether the deep liquid moves in more than one tile.
     fn cuts_liquid(&self) -> bool {
         self.tiles_liquid() && self.tile_size > 0
+    }
+
+    /// Whether liquid may leave walls.
+    pub fn lets_go(&self) -> bool {
+        self.walls_let_go && !self.model.has_gas()
     }
 
     /// Whether closed air keeps its volume.
@@ -339,7 +352,8 @@ mod tests {
         };
         let [free, constraint, two_phase, bubbles, tiles] = Model::ALL.map(acting);
         assert_eq!(free, constraint);
-        assert_eq!([two_phase, bubbles, tiles].map(|count| count - free), [1, 5, 6]);
+        // Air with mass has a density, and gets into every gap by itself.
+        assert_eq!([two_phase, bubbles, tiles].map(|count| count + 1 - free), [1, 5, 7]);
     }
 
     #[test]

@@ -29,13 +29,13 @@ pub(super) fn extrapolate<const D: usize>(
     scratch: &mut Scratch<D>,
 ) -> Result<(), SimError> {
     spread(&state.blocks, &mut state.velocity, scratch, LAYERS);
-    let boundary = &scratch.boundary;
-    pressure::stop_at_walls(&state.blocks, boundary, &state.walls, state.time, &mut state.velocity);
+    let State { blocks, walls, time, pressure, velocity, .. } = state;
+    pressure::stop_at_walls(blocks, &scratch.boundary, walls, *time, &pressure.loose, velocity);
     state.max_component = clear_unknown(&state.blocks, &mut state.velocity, &scratch.valid);
     if state.gas.is_present() {
-        let State { gas, blocks, walls, time, .. } = state;
+        let State { gas, blocks, walls, time, pressure, .. } = state;
         gas.extrapolate(blocks, &mut scratch.known, &mut scratch.extrapolate);
-        pressure::stop_at_walls(blocks, &scratch.boundary, walls, *time, &mut gas.velocity);
+        pressure::stop_at_walls(blocks, &scratch.boundary, walls, *time, &pressure.loose, &mut gas.velocity);
     }
     if state.max_component.is_finite() {
         Ok(())

@@ -105,6 +105,7 @@ pub(super) fn rebuild_surface<const D: usize>(
         layout(params, 0).per_cell(D),
         &scratch.core.moved,
     );
+    state.pressure.loose.exclude_from(&state.blocks, &mut scratch.surface.deep);
 }
 
 pub(super) fn grid_to_particles<const D: usize>(

@@ -2,7 +2,7 @@
 
 use crate::linear::SolverParams;
 use crate::math::Real;
-use crate::pressure::{self, BodyProvider, Problem, RigidBodies, RigidMotion, Solved};
+use crate::pressure::{self, BodyProvider, LetGo, Problem, RigidBodies, RigidMotion, Solved};
 use crate::sim::bodies::take_motions;
 use crate::sim::contacts::{ContactPlan, ContactStep, plan_contacts, plan_joints};
 use crate::sim::{Params, Scratch, State};
@@ -59,6 +59,7 @@ pub(super) fn project<const D: usize>(
         surface,
         impulse: downward(gravity * dt),
         roles: component_roles.roles(&air.components),
+        let_go: let_go(params, blocks.grid().dx, dt),
         time: *time,
     };
     let has_gas = problem.roles.has_gas();
@@ -89,6 +90,14 @@ pub(super) fn project<const D: usize>(
     take_motions(walls, &motions, &plan.holds, is_step.then_some(dt));
     tiles.note(tile_rules(params), projection.tiling.as_deref());
     solved
+}
+
+/// How liquid may leave walls in a substep of `dt` seconds.
+fn let_go(params: &Params, dx: Real, dt: Real) -> Option<LetGo> {
+    params.lets_go().then(|| LetGo {
+        suction: params.suction * dt / (params.density * dx),
+        needs_air: params.keeps_air(),
+    })
 }
 
 /// What bodies touch in a substep, are tied to and held by, and which of that holds; of a projection that belongs to none, only joints.

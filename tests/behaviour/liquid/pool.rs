@@ -27,7 +27,7 @@ impl<const D: usize> Pool<D> {
         Pool {
             particles: Particles::default(),
             blocks: Blocks::new(Grid { cells, dx }),
-            walls: Walls { solids, size, open: [[false; 2]; D] },
+            walls: Walls { solids, size, open: [[false; 2]; D], sticky: [[false; 2]; D], voxels: false },
             boundary: Boundary::new(),
             sorter: Sorter::new(),
             ranges: CellRanges::new(D),

@@ -5,3 +5,4 @@ pub mod dense;
 mod flow;
 mod hydrostatics;
 mod labels;
+mod let_go;

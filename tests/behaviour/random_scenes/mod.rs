@@ -173,9 +173,11 @@ fn judge(report: &FrameReport, found: &mut Run) -> Option<Failure> {
     let frame = report.frame;
     found.solves += report.solve.len();
     found.substeps = found.substeps.max(report.substeps);
-    let worst = report.solve.iter().max_by_key(|solve| solve.iterations);
-    if let Some(worst) = worst.filter(|solve| solve.iterations > found.worst.0) {
-        found.worst = (worst.iterations, frame);
+    // Rounds are solves of their own.
+    let iterations =
+        report.solve.iter().map(|solve| solve.iterations.div_ceil(solve.rounds)).max().unwrap_or(0);
+    if iterations > found.worst.0 {
+        found.worst = (iterations, frame);
     }
     // JSON has no word for a number that is not finite: it becomes null.
     let numbers = serde_json::to_value(report).expect("a report can be written");
@@ -188,7 +190,6 @@ fn judge(report: &FrameReport, found: &mut Run) -> Option<Failure> {
     if let Some(solve) = report.solve.iter().find(|solve| solve.method != "multigrid") {
         return Some(Failure::FellBack { frame, iterations: solve.iterations });
     }
-    let iterations = worst.map_or(0, |solve| solve.iterations);
     (iterations > MOST_ITERATIONS).then_some(Failure::Slow { frame, iterations })
 }
 

@@ -478,6 +478,15 @@ impl Writer {
         if self.random.chance(0.5) {
             list.push(format!("narrow_band: {}", self.random.pick(&["full", "6", "8", "12"])));
         }
+        if self.random.chance(0.3) {
+            list.push("walls_let_go: true".to_owned());
+            if self.random.chance(0.3) {
+                list.push(format!("suction: {}", number(self.random.by_powers(1.0, 1e4))));
+            }
+        }
+        if self.random.chance(0.1) {
+            list.push("walls: voxel".to_owned());
+        }
         list.join(", ")
     }
 

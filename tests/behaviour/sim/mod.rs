@@ -1,10 +1,12 @@
 //! Whole simulations.
 
 mod growth;
+mod let_go;
 mod narrow_band;
 mod physics;
 mod scenes;
 mod traffic;
+mod voxels;
 
 use std::sync::atomic::AtomicBool;
 
@@ -46,6 +48,7 @@ pub fn tank<const D: usize>(size: [f64; D], cells_x: usize, liquids: Vec<Shape<D
         size,
         grid: Grid::covering(size, cells_x),
         open: [[false; 2]; D],
+        sticky: [[false; 2]; D],
         liquids: liquids.into_iter().map(|shape| LiquidBody { shape, flow: Flow::rest() }).collect(),
         sources: Vec::new(),
         drains: Vec::new(),

@@ -225,7 +225,13 @@ fn shallow_water_is_left_alone() {
 fn parabolas_are_carried<const D: usize>(way: [f64; 3]) {
     const CELLS: usize = 40;
     let blocks = Blocks::<D>::all(Grid { cells: [CELLS; D], dx: 1.0 });
-    let open = Walls { solids: Vec::new(), size: [CELLS as f64; D], open: [[true; 2]; D] };
+    let open = Walls {
+        solids: Vec::new(),
+        size: [CELLS as f64; D],
+        open: [[true; 2]; D],
+        sticky: [[false; 2]; D],
+        voxels: false,
+    };
     let mut boundary = Boundary::new();
     boundary.update(&blocks, &open, 0.0);
     let place = |slot: usize, local: usize, axis: usize| -> [f64; D] {

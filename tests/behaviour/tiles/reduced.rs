@@ -47,7 +47,13 @@ fn affine_fields_are_carried<const D: usize>(cells: usize) {
             }
         }
     }
-    let open = Walls { solids: Vec::new(), size: [cells as f64; D], open: [[true; 2]; D] };
+    let open = Walls {
+        solids: Vec::new(),
+        size: [cells as f64; D],
+        open: [[true; 2]; D],
+        sticky: [[false; 2]; D],
+        voxels: false,
+    };
     let mut boundary = Boundary::new();
     boundary.update(&blocks, &open, 0.0);
     let (mut core, mut scratch) = (Core::default(), CoreScratch::<D>::new());
