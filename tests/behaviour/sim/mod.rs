@@ -5,6 +5,7 @@ mod narrow_band;
 mod physics;
 mod scenes;
 mod traffic;
+mod volume;
 
 use std::sync::atomic::AtomicBool;
 
