@@ -145,8 +145,8 @@ table! {
             "Narrow band", "Cells of particles below every surface; deeper liquid is carried by the grid alone, faster and with less memory. full: particles everywhere.";
     }
     Volume {
-        volume_correction: number(0.0, 20.0), "1/s", 4.0, live, Basic, ALL;
-            "Volume correction", "How fast lost volume is given back; 0 lets it go.";
+        volume_correction: number(0.0, 120.0), "1/s", 40.0, live, Basic, ALL;
+            "Volume correction", "How fast liquid that shrank or swelled is brought back to its volume; 0 lets it drift.";
         bubble_correction: number(0.0, 120.0), "1/s", 60.0, live, Advanced, ALL;
             "Bubble correction", "How fast a bubble that drifted is brought back to its volume; 0 lets it drift.";
     }
