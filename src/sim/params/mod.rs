@@ -141,7 +141,7 @@ table! {
             "Jitter", "Randomness of the particles' first places, as a share of their spacing.";
         reseed: switch(), "", true, live, Basic, ALL;
             "Reseed", "Add particles to starved cells and remove them from crowded ones.";
-        narrow_band: layers("full", "6", "8", "10", "12", "16", "24", "32"), "cells", 0, live, Basic, ALL;
+        narrow_band: layers("full", "6", "8", "10", "12", "16", "24", "32"), "cells", 6, live, Basic, ALL;
             "Narrow band", "Cells of particles below every surface; deeper liquid is carried by the grid alone, faster and with less memory. full: particles everywhere.";
     }
     Volume {
