@@ -18,9 +18,9 @@ use super::{AirSource, Params, StepLength};
 /// would be the faster the shorter the step; and steps get shorter with what is faster, until velocities are infinite.
 const SHORTEST_CLOSING: Real = 1.0 / 64.0;
 
-/// Beside solids that float, liquid is brought back no faster than this, 1/s. What they close off between them and a wall has
+/// Beside solids that move, liquid is brought back no faster than this, 1/s. What they close off between them and a wall has
 /// nowhere to go: asked for more, the scene `seesaw_2d` found velocities without bound (at 10/s and above).
-const FASTEST_BESIDE_BODIES: Real = 4.0;
+const FASTEST_BESIDE_MOTION: Real = 4.0;
 
 /// What the projection is told about each component. Lists are by component unless they say otherwise.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -145,8 +145,8 @@ impl<const D: usize> Air<D> {
             |component| kept[component],
             Rates {
                 air: params.bubble_correction,
-                liquid: match walls.has_bodies() {
-                    true => params.volume_correction.min(FASTEST_BESIDE_BODIES),
+                liquid: match walls.solids.iter().any(|solid| solid.has_pose()) {
+                    true => params.volume_correction.min(FASTEST_BESIDE_MOTION),
                     false => params.volume_correction,
                 },
                 void: 1.0 / (SHORTEST_CLOSING * longest),
