@@ -146,7 +146,7 @@ table! {
     }
     Volume {
         volume_correction: number(0.0, 120.0), "1/s", 40.0, live, Basic, ALL;
-            "Volume correction", "How fast liquid that shrank or swelled is brought back to its volume; 0 lets it drift.";
+            "Volume correction", "How fast liquid that shrank or swelled is brought back to its volume, beside solids that move no faster than 4; 0 lets it drift.";
         bubble_correction: number(0.0, 120.0), "1/s", 60.0, live, Advanced, ALL;
             "Bubble correction", "How fast a bubble that drifted is brought back to its volume; 0 lets it drift.";
     }
