@@ -29,6 +29,11 @@ impl Rates {
             false => (self.air * dt).min(MOST_AT_ONCE),
         }
     }
+
+    /// The share of what liquid lacks that a step makes up for.
+    fn share_of_liquid(&self, dt: Real) -> Real {
+        (self.liquid * dt).min(MOST_LIQUID_AT_ONCE)
+    }
 }
 
 /// The outflow to ask of air with a number of `faces` whose volume is to grow by what is `wanted`, cells, after it was `asked` for
@@ -64,8 +69,10 @@ struct Basin {
 const MOST_WALL_MOTION: Real = 0.5;
 /// Largest share by which a liquid cell may expand or shrink in one step.
 const MOST_EXPANSION: Real = 0.01;
-/// Largest share of a deviation that one step may correct.
+/// Largest share of air's deviation that one step may correct.
 const MOST_AT_ONCE: Real = 0.8;
+/// The same of liquid's: how much there is cannot be told as well, and what is asked of it moves all of it.
+const MOST_LIQUID_AT_ONCE: Real = 0.3;
 /// How far ahead of the projection advection looks, in steps.
 const LOOK_AHEAD: Real = 0.5;
 
@@ -114,7 +121,7 @@ impl Targets {
             let enough = deep >= 0.05 * liquid && deep > 0.0;
             let per_cell = match open {
                 _ if !enough => 0.0,
-                true => rates.liquid * dt * missing / deep,
+                true => rates.share_of_liquid(dt) * missing / deep,
                 // What the air takes, the liquid gives.
                 false => -air * dt / dx / deep,
             };

@@ -18,6 +18,10 @@ use super::{AirSource, Params, StepLength};
 /// would be the faster the shorter the step; and steps get shorter with what is faster, until velocities are infinite.
 const SHORTEST_CLOSING: Real = 1.0 / 64.0;
 
+/// Beside solids that move, liquid is brought back no faster than this, 1/s. What they close off between them and a wall has
+/// nowhere to go: asked for more, the scene `seesaw_2d` found velocities without bound (at 10/s and above).
+const FASTEST_BESIDE_MOTION: Real = 4.0;
+
 /// What the projection is told about each component. Lists are by component unless they say otherwise.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ComponentRoles {
@@ -117,7 +121,7 @@ impl<const D: usize> Air<D> {
         params: &Params,
         StepLength { dt, longest }: StepLength,
     ) {
-        let AirInput { blocks, time, .. } = *around;
+        let AirInput { blocks, walls, time, .. } = *around;
         self.find_fed(around, sources, dt);
         let conserve = params.keeps_air();
         let input = TrackerInput {
@@ -141,7 +145,10 @@ impl<const D: usize> Air<D> {
             |component| kept[component],
             Rates {
                 air: params.bubble_correction,
-                liquid: params.volume_correction,
+                liquid: match walls.solids.iter().any(|solid| solid.has_pose()) {
+                    true => params.volume_correction.min(FASTEST_BESIDE_MOTION),
+                    false => params.volume_correction,
+                },
                 void: 1.0 / (SHORTEST_CLOSING * longest),
             },
             blocks.grid().dx,

@@ -6,7 +6,8 @@
 
 use crate::geometry::{Boundary, Nearness};
 use crate::grid::masks::{self, Bits};
-use crate::grid::{Blocks, Field, SIDE};
+use crate::grid::{Blocks, Field, SIDE, block_cells};
+use crate::math::unflatten;
 
 use super::super::{Bounds, CellRanges};
 use super::{CORE_DEPTH, Core, CoreScratch, full_cells};
@@ -41,6 +42,12 @@ impl<const D: usize> CoreScratch<D> {
         let Band { boundary, deep, ranges, per_cell, width } = *band;
         let deep_cells = |slot: usize| rows(deep.block(slot));
         let all = masks::all(D);
+        let least = WORTHWHILE[usize::from(!core.cells.is_empty())];
+        let (liquid, most) = self.bound(blocks, band);
+        // Thin liquid has no core: where there is none to be kept either, nothing else needs to be looked at.
+        if core.cells.is_empty() && 100 * (self.target.len() + most) < (least * liquid).max(1) {
+            return;
+        }
         // Liquid that is not deep, and air; what lies inside of walls is neither.
         self.outside.fill(blocks, |slot| {
             masks::without(&all, &masks::or(&deep_cells(slot), &full_cells(boundary, slot)))
@@ -79,13 +86,40 @@ impl<const D: usize> CoreScratch<D> {
             masks::or(target.bits(slot), &new)
         });
         self.stay = stay;
-        let liquid: usize =
-            blocks.slots().as_slice().iter().map(|&slot| masks::count(&deep_cells(slot as usize))).sum();
-        let least = WORTHWHILE[usize::from(!core.cells.is_empty())];
         if 100 * self.walls.len() >= least * liquid {
             std::mem::swap(&mut self.target, &mut self.walls);
         }
     }
+
+    /// How many cells are deep in liquid, and how many of them could be beyond the band at most: around any such cell
+    /// the middle of its block is without a surface.
+    fn bound(&self, blocks: &Blocks<D>, band: &Band<'_, D>) -> (usize, usize) {
+        let Band { boundary, deep, width, .. } = *band;
+        let middle = middle::<D>(width.max(CORE_DEPTH));
+        let (mut liquid, mut most) = (0, 0);
+        for slot in blocks.slots().as_slice().iter().map(|&slot| slot as usize) {
+            let cells = rows(deep.block(slot));
+            if cells == masks::NONE {
+                continue;
+            }
+            let count = masks::count(&cells);
+            liquid += count;
+            if masks::without(&middle, &masks::or(&cells, &full_cells(boundary, slot))) == masks::NONE {
+                most += count;
+            }
+        }
+        (liquid, most)
+    }
+}
+
+/// The cells of a block that are no further than `width` from any of its cells, along every axis.
+fn middle<const D: usize>(width: usize) -> Bits {
+    let mut bits = masks::NONE;
+    for cell in 0..block_cells(D) {
+        let is_near = unflatten::<D>(cell, SIDE).into_iter().all(|at| at <= width && SIDE - 1 - at <= width);
+        bits[cell / 64] |= u64::from(is_near) << (cell % 64);
+    }
+    bits
 }
 
 /// Rows of eight cells as the bits of a block.

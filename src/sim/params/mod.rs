@@ -149,12 +149,12 @@ table! {
             "Jitter", "Randomness of the particles' first places, as a share of their spacing.";
         reseed: switch(), "", true, live, Basic, ALL;
             "Reseed", "Add particles to starved cells and remove them from crowded ones.";
-        narrow_band: layers("full", "6", "8", "10", "12", "16", "24", "32"), "cells", 0, live, Basic, ALL;
+        narrow_band: layers("full", "6", "8", "10", "12", "16", "24", "32"), "cells", 6, live, Basic, ALL;
             "Narrow band", "Cells of particles below every surface; deeper liquid is carried by the grid alone, faster and with less memory. full: particles everywhere.";
     }
     Volume {
-        volume_correction: number(0.0, 20.0), "1/s", 4.0, live, Basic, ALL;
-            "Volume correction", "How fast lost volume is given back; 0 lets it go.";
+        volume_correction: number(0.0, 120.0), "1/s", 40.0, live, Basic, ALL;
+            "Volume correction", "How fast liquid that shrank or swelled is brought back to its volume, beside solids that move no faster than 4; 0 lets it drift.";
         bubble_correction: number(0.0, 120.0), "1/s", 60.0, live, Advanced, ALL;
             "Bubble correction", "How fast a bubble that drifted is brought back to its volume; 0 lets it drift.";
     }

@@ -156,7 +156,7 @@ fn solve_on_grid<const D: usize>(
     clock.lap(Stage::Track);
     find_unknowns(state, scratch);
     lay_tiles(state, params, scratch);
-    find_core(state, params, scratch);
+    grid::lead(|| find_core(state, params, scratch));
     clock.lap(Stage::Tiles);
 
     let has_tiles = scratch.projection.tiling.is_some();

@@ -53,7 +53,7 @@ pub(super) fn advect<const D: usize>(
         affine_cells_at_midpoint(blocks, &scratch.projection, earlier, share, dt, &mut scratch.affine);
     liquid::advect(particles, ranges, blocks, earlier, dt, affine);
     liquid::advect_seeded(particles, core, blocks, earlier, dt);
-    scratch.core.advect(core, blocks, &scratch.boundary, velocity, earlier, dt);
+    grid::lead(|| scratch.core.advect(core, blocks, &scratch.boundary, velocity, earlier, dt));
     std::mem::swap(velocity, earlier);
     state.last_dt = dt;
     state.time += dt;

@@ -7,6 +7,7 @@ mod physics;
 mod scenes;
 mod traffic;
 mod voxels;
+mod volume;
 
 use std::sync::atomic::AtomicBool;
 

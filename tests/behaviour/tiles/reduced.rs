@@ -103,6 +103,7 @@ fn tiled<const D: usize>(mut setup: Setup<D>, reduced: bool) -> Simulation<D> {
     setup.params.model = Model::AffineTiles;
     setup.params.bubbles = Bubbles::FreeSurface;
     setup.params.surface_band = 3;
+    setup.params.narrow_band = 0;
     setup.params.reduced_advection = reduced;
     Simulation::new(&setup).expect("it starts")
 }
@@ -202,11 +203,11 @@ fn a_spinning_disc_keeps_its_energy() {
 /// A splash keeps its liquid, and its surface.
 fn a_splash_is_the_same(scene: &str, cells: usize, frames: usize, volume: f64, surface: f64) {
     let runs = ["false", "true"].map(|reduced| {
-        let set = [("surface_band", "9"), ("reduced_advection", reduced)];
+        let set = [("surface_band", "9"), ("narrow_band", "full"), ("reduced_advection", reduced)];
         heights(scene, cells, frames, "affine-tiles", &set)
     });
     let [full, reduced] = &runs;
-    let uniform = heights(scene, cells, frames, "free-surface", &[]).heights;
+    let uniform = heights(scene, cells, frames, "free-surface", &[("narrow_band", "full")]).heights;
     let [far, reduced_far] = [full, reduced].map(|run| off(&run.heights, &uniform));
     let mean = |heights: &[Vec<f32>]| {
         heights.iter().flatten().map(|&height| f64::from(height)).sum::<f64>()
@@ -325,6 +326,7 @@ fn threads_do_not_change_a_bit<const D: usize>(mut setup: Setup<D>, frames: usiz
     setup.params.model = Model::AffineTiles;
     setup.params.surface_band = 2;
     setup.params.wall_band = 1;
+    setup.params.narrow_band = 0;
     setup.params.reduced_advection = true;
     let (one, two) = (traces(&setup, frames, 1), traces(&setup, frames, 2));
     for (frame, (a, b)) in one.0.iter().zip(&two.0).enumerate() {
@@ -352,6 +354,7 @@ fn threads_do_not_change_a_bit_3d() {
 fn it_works_beside_air_with_mass() {
     let mut scene = scene_2d("heavy_bubble_2d");
     scene.setup.params.affine_liquid = true;
+    scene.setup.params.narrow_band = 0;
     let [full, reduced] = [false, true].map(|reduced| {
         scene.setup.params.model = Model::AffineBubbles;
         scene.setup.params.surface_band = 4;
