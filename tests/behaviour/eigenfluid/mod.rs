@@ -1,0 +1,4 @@
+//! Fluid in modes.
+
+mod drawn;
+mod fluid;
