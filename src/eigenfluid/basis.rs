@@ -392,6 +392,15 @@ impl<const D: usize> Basis<D> {
     }
 }
 
+impl Basis<2> {
+    /// `N / |k|` by coefficient: what a mode's stream function is multiplied by.
+    pub(super) fn stream_norms(&self) -> Vec<Real> {
+        let [x, y] = &self.directions[0];
+        let norm = |at: usize| x[at].hypot(y[at]) / self.eigenvalues[at].sqrt();
+        (0..self.len()).map(|at| if self.is_mode(at) { norm(at) } else { 0.0 }).collect()
+    }
+}
+
 impl<const D: usize> BasisScratch<D> {
     /// One component of the velocity at the sample points, m/s.
     pub fn velocity(&self, axis: usize) -> &[Real] {

@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use super::basis::{BasisScratch, WavesAt, add_scaled, dot};
 use super::space::Space;
+use super::stream::StreamPoints;
 use crate::math::{Real, Vector};
 
 /// Highest phase that a wave may be carried through in a step. The limit of Runge's and Kutta's scheme is 2.8.
@@ -219,5 +220,16 @@ impl<const D: usize> Fluid<D> {
             space.diffuse(amplitudes, self.params.viscosity * factor * dt);
         }
         factor * dt
+    }
+}
+
+impl Fluid<2> {
+    /// The stream function at `x`, zero at the walls, m²/s.
+    pub fn stream_at(&self, x: Vector<2>) -> Real {
+        let mut points = StreamPoints::default();
+        points.place(self.space.basis(), [x].into_iter());
+        let mut values = Vec::new();
+        points.stream(&self.amplitudes, &mut values);
+        values[0]
     }
 }

@@ -11,10 +11,19 @@
 //! Densities appear nowhere: energies and impulses are per density of the fluid. The box is `[0, L]` along every axis.
 
 mod basis;
+mod bodies;
+mod contacts;
+mod elimination;
 mod fluid;
+mod outline;
+mod panels;
 mod space;
+mod stream;
 mod transform;
 
 pub use basis::{Basis, BasisScratch, WavesAt};
+pub use bodies::{Body, Coupling, Lead, Motions, Tank, TankParams, TankStep};
 pub use fluid::{Band, Fluid, FluidParams};
+pub use outline::{Form, FormError, Outline};
+pub use panels::Panel;
 pub use space::{DrawnMode, Space, Stroke, StrokeError};

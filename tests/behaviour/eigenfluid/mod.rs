@@ -1,4 +1,5 @@
 //! Fluid in modes.
 
+mod bodies;
 mod drawn;
 mod fluid;
