@@ -348,7 +348,12 @@ impl<const D: usize> Basis<D> {
 
     /// The velocity at all sample points.
     pub fn sample_velocity(&self, amplitudes: &[Real], scratch: &mut BasisScratch<D>) {
-        let points: usize = self.samples().iter().product();
+        self.sample_on(&self.lines, amplitudes, scratch);
+    }
+
+    /// The velocity at the points of lines with the same waves.
+    pub(super) fn sample_on(&self, lines: &[Line; D], amplitudes: &[Real], scratch: &mut BasisScratch<D>) {
+        let points: usize = lines.iter().map(Line::points).product();
         scratch.velocity.resize(D, Vec::new());
         scratch.coefficients.resize(self.eigenvalues.len(), 0.0);
         for d in 0..D {
@@ -362,7 +367,7 @@ impl<const D: usize> Basis<D> {
             }
             scratch.velocity[d].resize(points, 0.0);
             let waves = std::array::from_fn(|axis| if axis == d { Wave::Sine } else { Wave::Cosine });
-            synthesise(&self.lines, waves, coefficients, &mut scratch.velocity[d], &mut scratch.workspace);
+            synthesise(lines, waves, coefficients, &mut scratch.velocity[d], &mut scratch.workspace);
         }
     }
 

@@ -41,7 +41,7 @@ pub type Motions = [Real; 3];
 const LEAD: Real = 2.0;
 
 /// Who decides how a body moves.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Lead {
     /// Forces.
     #[default]
@@ -49,7 +49,7 @@ pub enum Lead {
     /// Nobody: it stays.
     Fixed,
     /// A hand that holds its centre and wants it there.
-    Towards(Vector<2>),
+    Towards([Real; 2]),
 }
 
 /// What fluid does to bodies.
@@ -87,7 +87,7 @@ pub struct Body {
     /// Impulse of the fluid on it in the last step, N s and N m s.
     pub impulse: Motions,
     /// Momentum per density of the modes' flow in its place at the end of the last step.
-    carried: Option<Motions>,
+    pub(super) carried: Option<Motions>,
 }
 
 impl Body {
@@ -110,6 +110,12 @@ impl Body {
     /// A point of the body's own coordinates in the box.
     pub fn to_world(&self, x: Vector<2>) -> Vector<2> {
         self.position + Rotation2::new(self.angle) * x
+    }
+
+    /// The velocity of its point that is at a place, m/s.
+    pub fn velocity_at(&self, at: Vector<2>) -> Vector<2> {
+        let (arm, [x, y, spin]) = (at - self.position, self.velocity);
+        Vector::from([x - spin * arm[1], y + spin * arm[0]])
     }
 
     /// Mass along each motion, kg and kg m².
@@ -215,6 +221,8 @@ struct Scratch {
     /// The panels of each body.
     ranges: Vec<Range<usize>>,
     points: StreamPoints,
+    /// Amplitudes before the feedback.
+    pushed: Vec<Real>,
     /// Of the modes, at all panels, then at all points inside of bodies.
     stream: Vec<Real>,
     system: Elimination,
@@ -234,6 +242,11 @@ impl Tank {
     /// Panels of all bodies where they were in the last step, with their strengths.
     pub fn panels(&self) -> impl Iterator<Item = (&Panel, Real)> {
         self.scratch.sources.panels.iter().zip(self.strengths.iter().copied())
+    }
+
+    /// Amplitudes of the last step before the modes learned of the panels: with [`Tank::panels`], all of the flow.
+    pub fn pushed(&self) -> &[Real] {
+        if self.strengths.is_empty() { self.fluid.amplitudes() } else { &self.scratch.pushed }
     }
 
     /// The velocity that the panels of the last step add to that of the modes, m/s.
@@ -436,9 +449,8 @@ impl Tank {
         for i in self.scratch.ranges[number].clone() {
             let panel = &self.scratch.sources.panels[i];
             let arm = panel.centre - body.position;
-            let [x, y, spin] = body.velocity;
-            let own = Vector::from([x - spin * arm[1], y + spin * arm[0]]);
-            let speed_squared = (self.fluid.velocity_at(panel.centre) - own).norm_squared();
+            let relative = self.fluid.velocity_at(panel.centre) - body.velocity_at(panel.centre);
+            let speed_squared = relative.norm_squared();
             let push = panel.normal() * (-0.5 * self.params.density * panel.length * speed_squared);
             force[0] += push[0];
             force[1] += push[1];
@@ -449,7 +461,9 @@ impl Tank {
 
     /// Strengths for the velocities found, and what the modes learn of them.
     fn feed_back(&mut self) {
-        let Scratch { sources, points, system, velocities, stream, .. } = &mut self.scratch;
+        let Scratch { sources, points, system, velocities, stream, pushed, .. } = &mut self.scratch;
+        pushed.clear();
+        pushed.extend_from_slice(self.fluid.amplitudes());
         let panels = sources.panels.len();
         let first = panels + self.bodies.len();
         for i in 0..panels {
@@ -492,7 +506,7 @@ impl Body {
             Lead::Free => None,
             Lead::Fixed => Some([0.0; 3]),
             Lead::Towards(target) => {
-                let velocity = (target - self.position) / dt.max(Real::MIN_POSITIVE);
+                let velocity = (Vector::from(target) - self.position) / dt.max(Real::MIN_POSITIVE);
                 let most = LEAD * size[0].max(size[1]);
                 let velocity = velocity * (most / velocity.norm().max(most));
                 Some([velocity[0], velocity[1], 0.0])

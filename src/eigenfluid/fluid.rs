@@ -50,9 +50,9 @@ pub struct Fluid<const D: usize> {
     pub space: Space<D>,
     /// How it moves.
     pub params: FluidParams,
-    amplitudes: Vec<Real>,
+    pub(super) amplitudes: Vec<Real>,
     /// Seconds by which the amplitudes are ahead of what was asked for, since the length of a step is corrected.
-    ahead: Real,
+    pub(super) ahead: Real,
     scratch: Scratch<D>,
 }
 

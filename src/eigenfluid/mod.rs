@@ -9,6 +9,7 @@
 //! * [`Fluid`]: amplitudes that go forward in time, are pushed, and have a spectrum.
 //! * [`Tank`]: a fluid in two dimensions with bodies in it: a [`Body`] is an [`Outline`] of [`Panel`]s, pushed by the fluid
 //!   and pushing back, held off walls and other bodies by contacts.
+//! * [`Flow`]: the velocity of all of them on a grid of cells, by which [`Ink`] and [`Tracers`] are carried.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -32,15 +33,18 @@ mod basis;
 mod bodies;
 mod contacts;
 mod elimination;
+mod flow;
 mod fluid;
 mod outline;
 mod panels;
+mod save;
 mod space;
 mod stream;
 mod transform;
 
 pub use basis::{Basis, BasisScratch, WavesAt};
 pub use bodies::{Body, Coupling, Lead, Motions, Tank, TankParams, TankStep};
+pub use flow::{Flow, Ink, Tracers};
 pub use fluid::{Band, Fluid, FluidParams};
 pub use outline::{Form, FormError, Outline};
 pub use panels::Panel;

@@ -20,7 +20,7 @@ const REACHES: [Real; 2] = [0.5, 0.9];
 const SHARPEST: Real = 20.0;
 
 /// What a body looks like.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Form {
     /// A disc.
     Disc {
@@ -65,6 +65,10 @@ pub enum FormError {
 /// An outline with its panels, in the body's own coordinates: the centre of mass is at 0.
 #[derive(Clone, Debug)]
 pub struct Outline {
+    /// What it is the outline of.
+    pub form: Form,
+    /// About how many panels were asked for.
+    pub(super) asked: usize,
     /// Counter-clockwise.
     pub panels: Vec<Panel>,
     /// m².
@@ -96,11 +100,12 @@ impl Outline {
         match form {
             Form::Disc { radius } => {
                 let radius = positive(*radius)?;
-                Ok(Outline::of(&round(panels.max(6), radius), panels, vec![Vector::zeros()], radius))
+                Ok(Outline::of(form, panels, &round(panels.max(6), radius), vec![Vector::zeros()], radius))
             }
             Form::Rectangle { size } => {
                 let [x, y] = [0.5 * positive(size[0])?, 0.5 * positive(size[1])?];
-                Ok(Outline::angular([[-x, -y], [x, -y], [x, y], [-x, y]].map(Vector::from).to_vec(), panels))
+                let corners = [[-x, -y], [x, -y], [x, y], [-x, y]].map(Vector::from);
+                Ok(Outline::of(form, panels, &corners, corners.to_vec(), 0.0))
             }
             Form::Capsule { length, radius } => {
                 let (half, radius) = (0.5 * positive(*length)?, positive(*radius)?);
@@ -116,7 +121,7 @@ impl Outline {
                 let left = (0..=pieces).map(|i| -turned(i) - Vector::from([half, 0.0]));
                 let corners: Vec<Vector<2>> = right.chain(left).collect();
                 let core = vec![Vector::from([-half, 0.0]), Vector::from([half, 0.0])];
-                Ok(Outline::of(&corners, panels, core, radius))
+                Ok(Outline::of(form, panels, &corners, core, radius))
             }
             Form::Polygon(points) => {
                 let polygon = Polygon::new(points)?;
@@ -133,17 +138,13 @@ impl Outline {
                 if signed_area(&corners) < 0.0 {
                     corners.reverse();
                 }
-                Ok(Outline::angular(corners, panels))
+                Ok(Outline::of(form, panels, &corners, corners.clone(), 0.0))
             }
         }
     }
 
-    fn angular(corners: Vec<Vector<2>>, panels: usize) -> Self {
-        Outline::of(&corners.clone(), panels, corners, 0.0)
-    }
-
-    fn of(corners: &[Vector<2>], panels: usize, core: Vec<Vector<2>>, rounding: Real) -> Self {
-        let panels = divide(corners, panels);
+    fn of(form: &Form, asked: usize, corners: &[Vector<2>], core: Vec<Vector<2>>, rounding: Real) -> Self {
+        let panels = divide(corners, asked);
         let moment = |power: [i32; 2]| moment(&panels, power);
         let area = moment([0, 0]);
         let centre = Vector::from([moment([1, 0]), moment([0, 1])]) / area;
@@ -151,6 +152,8 @@ impl Outline {
             panels.iter().map(|panel| Panel { centre: panel.centre - centre, ..*panel }).collect();
         let end = |panel: &Panel| (panel.centre + panel.tangent * (0.5 * panel.length)).norm();
         Outline {
+            form: form.clone(),
+            asked,
             area,
             second_moment: self::moment(&panels, [2, 0]) + self::moment(&panels, [0, 2]),
             centre,

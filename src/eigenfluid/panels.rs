@@ -106,7 +106,7 @@ impl Panel {
     }
 
     /// Its mirror image at a wall across `axis`, at the box' low or high end.
-    fn mirrored(&self, axis: usize, wall: Real) -> Self {
+    pub(super) fn mirrored(&self, axis: usize, wall: Real) -> Self {
         let mut image = *self;
         image.centre[axis] = 2.0 * wall - image.centre[axis];
         image.tangent[axis] = -image.tangent[axis];

@@ -146,6 +146,16 @@ impl<const D: usize> Space<D> {
         self.orthogonalise();
     }
 
+    /// Adds fields that were drawn modes when they were saved.
+    pub(super) fn restore(&mut self, fields: Vec<Vec<Real>>) {
+        let mut scratch = BasisScratch::default();
+        for field in fields {
+            self.basis.sample_velocity(&field, &mut scratch);
+            self.drawn.push(DrawnMode { field, peak: scratch.peak_speed() });
+        }
+        self.orthogonalise();
+    }
+
     /// Takes a drawn mode out of the space again.
     pub fn remove(&mut self, number: usize) -> DrawnMode {
         let mode = self.drawn.remove(number);

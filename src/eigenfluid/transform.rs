@@ -98,6 +98,11 @@ impl Line {
         if place < self.half_points { place } else { 3 * self.half_points - 1 - place }
     }
 
+    /// The place among the samples of a point counted from the low wall.
+    pub fn place_of(&self, point: usize) -> usize {
+        if point < self.half_points { point } else { 3 * self.half_points - 1 - point }
+    }
+
     fn tables(&self, wave: Wave) -> &Tables {
         match wave {
             Wave::Sine => &self.sine,

@@ -4,8 +4,10 @@ use std::f64::consts::PI;
 use std::sync::Arc;
 use std::time::Instant;
 
+use glug::archive::{ArchiveError, Reader, Writer};
 use glug::eigenfluid::{
-    Basis, Body, Coupling, Fluid, FluidParams, Form, FormError, Lead, Outline, Panel, Space, Tank, TankParams,
+    Basis, Body, Coupling, Fluid, FluidParams, Form, FormError, Lead, Outline, Panel, Space, Stroke, Tank,
+    TankParams,
 };
 use glug::math::{Vector, hash_unit};
 
@@ -401,7 +403,7 @@ fn a_heavy_disc_bounces_off_the_floor() {
 fn a_hand_leads_a_body_and_lets_it_go() {
     let mut tank = tank([1.0, 1.0], TankParams::default());
     tank.bodies.push(Body::new(disc(0.08, 32), 0.5 * RHO, vector(0.3, 0.5)));
-    tank.bodies[0].lead = Lead::Towards(vector(0.6, 0.5));
+    tank.bodies[0].lead = Lead::Towards([0.6, 0.5]);
     let dt = 1.0 / 60.0;
     tank.step(dt);
     let speed = tank.bodies[0].velocity[0];
@@ -452,7 +454,7 @@ fn random_deeds_do_no_harm() {
             1 if tank.bodies.len() > 3 => drop(tank.bodies.remove((next() * 3.0) as usize)),
             2 => tank.fluid.push(place, vector(next(), f64::NAN), 0.1),
             3 => tank.fluid.push(place, vector(next() - 0.5, next() - 0.5), 0.1 * next()),
-            4 => tank.bodies.iter_mut().take(1).for_each(|body| body.lead = Lead::Towards(place)),
+            4 => tank.bodies.iter_mut().take(1).for_each(|body| body.lead = Lead::Towards(place.into())),
             5 => tank.bodies.iter_mut().for_each(|body| body.lead = Lead::Free),
             6 => {
                 let coupling = [Coupling::Variational, Coupling::DynamicPressure, Coupling::None];
@@ -467,6 +469,48 @@ fn random_deeds_do_no_harm() {
             let finite = body.velocity.iter().chain(&body.position).all(|value| value.is_finite());
             assert!(finite, "deed {deed}: {:?} at {:?}", body.velocity, body.position);
         }
+    }
+}
+
+fn saved(tank: &Tank) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut out = Writer::begin(&mut bytes).expect("memory");
+    tank.save(&mut out).expect("memory");
+    out.finish().expect("memory");
+    bytes
+}
+
+fn loaded(bytes: &[u8]) -> Result<Tank, ArchiveError> {
+    let mut bytes = bytes;
+    let mut from = Reader::begin(&mut bytes)?;
+    let tank = Tank::load(&mut from)?;
+    from.finish()?;
+    Ok(tank)
+}
+
+#[test]
+fn a_saved_tank_goes_on_with_the_same_bits() {
+    let mut tank = game();
+    let points = vec![vector(0.2, 0.2), vector(0.8, 0.7)];
+    let stroke = Stroke { points, radius: 0.05 };
+    let mode = tank.fluid.space.field_of(&stroke).expect("a mode");
+    tank.fluid.space.add(mode);
+    tank.fluid.excite(0, 0.5);
+    tank.bodies[3].lead = Lead::Towards([0.4, 0.4]);
+    let steps = |tank: &mut Tank| {
+        for _ in 0..10 {
+            tank.step(1.0 / 60.0);
+        }
+    };
+    steps(&mut tank);
+    let bytes = saved(&tank);
+    let mut again = loaded(&bytes).expect("what was saved");
+    assert_eq!(saved(&again), bytes);
+    steps(&mut tank);
+    steps(&mut again);
+    assert_eq!(saved(&again), saved(&tank));
+    for cut in [bytes.len() / 3, bytes.len() - 1] {
+        assert!(loaded(&bytes[..cut]).is_err(), "half a file is told");
     }
 }
 

@@ -2,4 +2,5 @@
 
 mod bodies;
 mod drawn;
+mod flow;
 mod fluid;
