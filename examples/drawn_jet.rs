@@ -30,7 +30,7 @@ fn run(space: Space<2>, jet: &[f64]) -> Result<(Tank, Ink<1>), Box<dyn Error>> {
     let mut ink = Ink::new(&flow);
     ink.paint(&flow, |x, _| {
         let stripes = (x[0] < 0.35 && (x[1] - 0.5).abs() < 0.1) || x[1] > 0.7;
-        [if stripes && (40.0 * x[1]) as usize % 2 == 0 { 1.0 } else { 0.0 }]
+        [if stripes && ((40.0 * x[1]) as usize).is_multiple_of(2) { 1.0 } else { 0.0 }]
     });
     for _ in 0..(SECONDS / DT) as usize {
         tank.step(DT);

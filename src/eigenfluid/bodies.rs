@@ -78,13 +78,13 @@ pub struct Body {
     pub restitution: Real,
     /// Who decides how it moves.
     pub lead: Lead,
-    /// Centre of mass, m.
+    /// Centre of mass, m; see [`Body::put`].
     pub position: Vector<2>,
     /// Radians.
     pub angle: Real,
     /// Of its centre, and about it.
     pub velocity: Motions,
-    /// Impulse of the fluid on it in the last step, N s and N m s.
+    /// Impulse on it in the last step but for that of gravity, N s and N m s.
     pub impulse: Motions,
     /// Momentum per density of the modes' flow in its place at the end of the last step.
     pub(super) carried: Option<Motions>,
@@ -105,6 +105,11 @@ impl Body {
             impulse: [0.0; 3],
             carried: None,
         }
+    }
+
+    /// Puts it somewhere else: what fluid it displaced before does not count there.
+    pub fn put(&mut self, position: Vector<2>, angle: Real) {
+        (self.position, self.angle, self.carried) = (position, angle, None);
     }
 
     /// A point of the body's own coordinates in the box.
@@ -261,8 +266,9 @@ impl Tank {
         row.iter().zip(&self.strengths).map(|(influence, strength)| influence * strength).sum()
     }
 
-    /// Goes forward by `dt` seconds: first the fluid, then bodies and fluid together.
+    /// Goes forward by `dt` seconds, more than 0: first the fluid, then bodies and fluid together.
     pub fn step(&mut self, dt: Real) -> TankStep {
+        assert!(dt > 0.0 && dt.is_finite(), "a step takes time: {dt} s");
         let size = self.fluid.space.basis().size();
         self.bodies.iter_mut().for_each(|body| body.stay_inside(size));
         if self.bodies.iter().any(|body| body.carried.is_none()) {

@@ -14,6 +14,9 @@ const SWEEPS: usize = 30;
 /// Share of an overlap that a step takes away.
 const RECOVERY: Real = 0.2;
 
+/// Gaps that bodies keep, per second: no overlap is taken away faster, however short the step.
+const SLOWLY: Real = 10.0;
+
 /// Approaching slower than this, bodies do not bounce, m/s.
 const BOUNCE: Real = 0.02;
 
@@ -170,7 +173,8 @@ impl Contacts {
         };
         let mut speed = 0.0;
         contact.each_lever(all, 0, |motion, lever| speed += lever * velocities[motion]);
-        let closing = if gap > 0.0 { -gap / dt } else { -RECOVERY * gap / dt };
+        let kept = of(Body::gap_kept).into_iter().flatten().fold(0.0, Real::max);
+        let closing = if gap > 0.0 { -gap / dt } else { (-RECOVERY * gap / dt).min(SLOWLY * kept) };
         let bounces = speed < closing.min(0.0) && speed < -BOUNCE;
         contact.least = if bounces { closing.max(-restitution * speed) } else { closing };
         self.found.push(contact);
