@@ -289,6 +289,28 @@ impl<const D: usize> Basis<D> {
         });
     }
 
+    /// The amplitudes closest to a field of velocities, such as a moment of another simulation: by its values at the sample
+    /// points, exact for what the modes can hold.
+    pub fn project(&self, field: impl Fn(Vector<D>) -> Vector<D>) -> Vec<Real> {
+        let points: usize = self.samples().iter().product();
+        let (mut samples, mut workspace) = (vec![vec![0.0; points]; D], Workspace::default());
+        let cell = self.size.iter().product::<Real>() / points as Real;
+        for point in 0..points {
+            let value = field(self.sample_place(point));
+            samples.iter_mut().enumerate().for_each(|(d, samples)| samples[point] = cell * value[d]);
+        }
+        let mut amplitudes = vec![0.0; self.len()];
+        let mut coefficients = vec![0.0; self.eigenvalues.len()];
+        for (d, samples) in samples.iter_mut().enumerate() {
+            let waves = std::array::from_fn(|axis| if axis == d { Wave::Sine } else { Wave::Cosine });
+            analyse(&self.lines, waves, samples, &mut coefficients, &mut workspace);
+            for (which, amplitudes) in amplitudes.chunks_exact_mut(coefficients.len()).enumerate() {
+                add_product(amplitudes, &self.directions[which][d], &coefficients);
+            }
+        }
+        amplitudes
+    }
+
     /// Calls `each` with every coefficient and the waves of the components there.
     fn visit(&self, waves: &WavesAt<D>, mut each: impl FnMut(usize, [Real; D])) {
         let last = self.lines[D - 1].waves();

@@ -234,6 +234,9 @@ struct Scratch {
     coupled: Elimination,
     velocities: Vec<Real>,
     response: Vec<Real>,
+    momenta: Vec<Motions>,
+    forces: Vec<Motions>,
+    circulations: Vec<Real>,
     contacts: Contacts,
 }
 
@@ -395,13 +398,17 @@ impl Tank {
 
     /// The system of all motions, with an impulse on each and the momentum of all as right-hand sides.
     fn assemble_motions(&mut self, dt: Real) {
-        let displaced: Vec<Motions> = (0..self.bodies.len()).map(|body| self.displaced(body)).collect();
-        let forces: Vec<Motions> = match self.params.coupling {
-            Coupling::DynamicPressure => {
-                (0..self.bodies.len()).map(|body| self.dynamic_pressure(body)).collect()
-            }
-            Coupling::Variational | Coupling::None => vec![[0.0; 3]; self.bodies.len()],
-        };
+        let mut momenta = std::mem::take(&mut self.scratch.momenta);
+        let mut forces = std::mem::take(&mut self.scratch.forces);
+        momenta.clear();
+        forces.clear();
+        for body in 0..self.bodies.len() {
+            momenta.push(self.displaced(body));
+            forces.push(match self.params.coupling {
+                Coupling::DynamicPressure => self.dynamic_pressure(body),
+                Coupling::Variational | Coupling::None => [0.0; 3],
+            });
+        }
         let Scratch { sources, ranges, stream, system, coupled, .. } = &mut self.scratch;
         let (panels, count) = (sources.panels.len(), 3 * self.bodies.len());
         let rho = self.params.density;
@@ -424,7 +431,7 @@ impl Tank {
                     * self.params.gravity.get(motion).copied().unwrap_or(0.0);
                 let mut side = momentum[motion] + dt * (weight + forces[number][motion]);
                 if together {
-                    side += rho * (displaced[number][motion] - carried[motion]);
+                    side += rho * (momenta[number][motion] - carried[motion]);
                     for i in range.clone() {
                         let panel = &sources.panels[i];
                         let normal = panel.normal();
@@ -446,6 +453,7 @@ impl Tank {
             }
         }
         symmetrise(coupled, count, &self.bodies);
+        (self.scratch.momenta, self.scratch.forces) = (momenta, forces);
     }
 
     /// The force of the dynamic pressure on a body's panels: the flow of the modes relative to the body presses on it from
@@ -467,7 +475,8 @@ impl Tank {
 
     /// Strengths for the velocities found, and what the modes learn of them.
     fn feed_back(&mut self) {
-        let Scratch { sources, points, system, velocities, stream, pushed, .. } = &mut self.scratch;
+        let Scratch { sources, points, system, velocities, stream, pushed, circulations, .. } =
+            &mut self.scratch;
         pushed.clear();
         pushed.extend_from_slice(self.fluid.amplitudes());
         let panels = sources.panels.len();
@@ -479,8 +488,9 @@ impl Tank {
         }
         let share = self.params.feedback;
         let circulation = |(strength, panel): (&Real, &Panel)| share * strength * panel.length;
-        let circulations: Vec<Real> = self.strengths.iter().zip(&sources.panels).map(circulation).collect();
-        self.fluid.change(|amplitudes| points.add_vortices(&circulations, amplitudes));
+        circulations.clear();
+        circulations.extend(self.strengths.iter().zip(&sources.panels).map(circulation));
+        self.fluid.change(|amplitudes| points.add_vortices(circulations, amplitudes));
         points.stream(self.fluid.amplitudes(), stream);
         for body in 0..self.bodies.len() {
             self.bodies[body].carried = Some(self.displaced(body));

@@ -305,6 +305,35 @@ fn pushes_are_gaussians_3d() {
     pushes_are_gaussians::<3>();
 }
 
+/// A field is its share in the modes and a gradient; the gradient is left out.
+fn fields_are_projected<const D: usize>() {
+    let basis = Basis::<D>::new(std::array::from_fn(|axis| [1.0, 1.4, 0.8][axis]), [5; D]);
+    let amplitudes = random(&basis, 9);
+    let found = basis.project(|x| {
+        let mut waves = WavesAt::default();
+        basis.waves_at(x, &mut waves);
+        let wave = |axis: usize| 2.0 * PI / basis.size()[axis];
+        let gradient = Vector::from_fn(|d, _| {
+            let others = (0..D).filter(|&axis| axis != d).map(|axis| (wave(axis) * x[axis]).cos());
+            wave(d) * (wave(d) * x[d]).sin() * others.product::<f64>()
+        });
+        basis.velocity_at(&amplitudes, &waves) + gradient
+    });
+    for (found, expected) in found.iter().zip(&amplitudes) {
+        assert!((found - expected).abs() < 1e-12, "{D}D: {found} in place of {expected}");
+    }
+}
+
+#[test]
+fn fields_are_projected_2d() {
+    fields_are_projected::<2>();
+}
+
+#[test]
+fn fields_are_projected_3d() {
+    fields_are_projected::<3>();
+}
+
 #[test]
 fn bands_hold_all_energy_and_can_be_muted() {
     let mut fluid = still([1.0, 2.0], 12, FluidParams::default());
