@@ -107,6 +107,46 @@ fn nothing_flows_through_surfaces() {
     }
 }
 
+/// Around a moving disc the sheet has the strength 2 U sin θ, for even and odd numbers of panels: there is no zig-zag.
+#[test]
+fn the_sheet_of_a_disc_is_that_of_theory() {
+    for (panels, within) in [(15, 0.03), (16, 0.03), (33, 0.01), (64, 0.003)] {
+        let mut tank = tank([100.0, 100.0], TankParams { feedback: 0.0, ..without_gravity() });
+        let mut body = Body::new(disc(0.5, panels), RHO, vector(50.0, 50.0));
+        body.lead = Lead::Towards([50.0 + 1e-6, 50.0]);
+        tank.bodies.push(body);
+        tank.step(1e-6);
+        let worst = tank.panels().fold(0.0f64, |worst, (panel, strength)| {
+            let sine = (panel.centre - vector(50.0, 50.0)).normalize()[1];
+            worst.max((strength - 2.0 * sine).abs())
+        });
+        assert!(worst < 2.0 * within, "{panels} panels: off by {worst:.1e} m/s");
+    }
+}
+
+/// What the modes learn of panels is the panels' share in them.
+#[test]
+fn feedback_is_the_projection_of_the_panels() {
+    let mut tank = tank([1.0, 1.3], without_gravity());
+    let mut body = Body::new(disc(0.15, 64), 0.5 * RHO, vector(0.4, 0.6));
+    body.velocity = [0.4, -0.3, 0.0];
+    tank.bodies.push(body);
+    tank.step(1e-9);
+    // The sheet's own flow goes on inside of the body.
+    let coarse = Basis::<2>::new([1.0, 1.3], [120; 2]);
+    let share = coarse.project(|x| tank.panel_velocity(x));
+    let learnt = tank.fluid.amplitudes();
+    let norm = dot(learnt, learnt).sqrt();
+    for index in (0..learnt.len()).filter(|&index| tank.fluid.space.basis().is_mode(index)) {
+        let numbers = tank.fluid.space.basis().numbers(index);
+        if numbers[0].max(numbers[1]) <= 8 {
+            let expected = share[coarse.index(numbers, 0).expect("a mode")];
+            let error = (learnt[index] - expected).abs() / norm;
+            assert!(error < 5e-3, "mode {numbers:?}: {} in place of {expected}", learnt[index]);
+        }
+    }
+}
+
 #[test]
 fn walls_are_stream_lines_of_panels() {
     for place in
