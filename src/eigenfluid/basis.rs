@@ -38,6 +38,8 @@ pub struct Basis<const D: usize> {
     directions: Vec<[Vec<Real>; D]>,
     /// What a product of velocities does to an amplitude, by direction and product, for every coefficient.
     fluxes: Vec<Vec<Vec<Real>>>,
+    /// The vorticity of an amplitude by direction and pair of axes, for every coefficient.
+    curls: Vec<Vec<Vec<Real>>>,
     modes: usize,
 }
 
@@ -52,7 +54,12 @@ enum Product {
 
 fn products<const D: usize>() -> impl Iterator<Item = Product> {
     let normal = (0..D - 1).map(Product::Normal);
-    normal.chain((0..D).flat_map(|i| (i + 1..D).map(move |j| Product::Shear(i, j))))
+    normal.chain(planes::<D>().map(|(i, j)| Product::Shear(i, j)))
+}
+
+/// Pairs of different axes.
+fn planes<const D: usize>() -> impl Iterator<Item = (usize, usize)> {
+    (0..D).flat_map(|i| (i + 1..D).map(move |j| (i, j)))
 }
 
 /// Memory for [`Basis::advect`] and [`Basis::sample_velocity`].
@@ -60,6 +67,7 @@ fn products<const D: usize>() -> impl Iterator<Item = Product> {
 pub struct BasisScratch<const D: usize> {
     coefficients: Vec<Real>,
     velocity: Vec<Vec<Real>>,
+    force: Vec<Vec<Real>>,
     product: Vec<Real>,
     workspace: Workspace,
 }
@@ -108,6 +116,7 @@ impl<const D: usize> Basis<D> {
             eigenvalues: vec![0.0; count],
             directions: vec![std::array::from_fn(|_| vec![0.0; count]); D - 1],
             fluxes: vec![vec![vec![0.0; count]; products::<D>().count()]; D - 1],
+            curls: vec![vec![vec![0.0; count]; planes::<D>().count()]; D - 1],
             modes: 0,
         };
         for at in 0..count {
@@ -125,6 +134,9 @@ impl<const D: usize> Basis<D> {
                 basis.modes += 1;
                 for d in 0..D {
                     basis.directions[which][d][at] = norm * e[d];
+                }
+                for (curl, (i, j)) in basis.curls[which].iter_mut().zip(planes::<D>()) {
+                    curl[at] = norm * (e[i] * wave[j] - e[j] * wave[i]);
                 }
                 for (flux, product) in basis.fluxes[which].iter_mut().zip(products::<D>()) {
                     flux[at] = norm
@@ -396,7 +408,7 @@ impl<const D: usize> Basis<D> {
     /// What advection does to amplitudes, per second. Leaves the velocity at the sample points in `scratch`.
     pub fn advect(&self, amplitudes: &[Real], rates: &mut [Real], scratch: &mut BasisScratch<D>) {
         self.sample_velocity(amplitudes, scratch);
-        let BasisScratch { coefficients, velocity, product, workspace } = scratch;
+        let BasisScratch { coefficients, velocity, product, workspace, .. } = scratch;
         product.resize(velocity[0].len(), 0.0);
         for (number, kind) in products::<D>().enumerate() {
             match kind {
@@ -414,6 +426,50 @@ impl<const D: usize> Basis<D> {
                     0 => set_product(rates, flux, coefficients),
                     _ => add_product(rates, flux, coefficients),
                 }
+            }
+        }
+    }
+}
+
+impl<const D: usize> Basis<D> {
+    /// What the vorticity `ω` of amplitudes that stand still does to others, per second: `∫ φ · (u × ω)`. It turns them and
+    /// keeps their energy.
+    pub fn turn(
+        &self,
+        still: &[Real],
+        amplitudes: &[Real],
+        rates: &mut [Real],
+        scratch: &mut BasisScratch<D>,
+    ) {
+        self.sample_velocity(amplitudes, scratch);
+        let BasisScratch { coefficients, velocity, force, product, workspace } = scratch;
+        let points = velocity[0].len();
+        product.resize(points, 0.0);
+        force.resize(D, Vec::new());
+        for force in force.iter_mut() {
+            force.clear();
+            force.resize(points, 0.0);
+        }
+        for (plane, (i, j)) in planes::<D>().enumerate() {
+            coefficients.fill(0.0);
+            for (which, still) in self.by_direction(still).enumerate() {
+                add_product(coefficients, &self.curls[which][plane], still);
+            }
+            let waves =
+                std::array::from_fn(|axis| if axis == i || axis == j { Wave::Sine } else { Wave::Cosine });
+            synthesise(&self.lines, waves, coefficients, product, workspace);
+            add_product(&mut force[i], product, &velocity[j]);
+            product.iter_mut().for_each(|value| *value = -*value);
+            add_product(&mut force[j], product, &velocity[i]);
+        }
+        let cell = self.size.iter().product::<Real>() / points as Real;
+        rates.fill(0.0);
+        for (d, force) in force.iter_mut().enumerate() {
+            force.iter_mut().for_each(|value| *value *= cell);
+            let waves = std::array::from_fn(|axis| if axis == d { Wave::Sine } else { Wave::Cosine });
+            analyse(&self.lines, waves, force, coefficients, workspace);
+            for (which, rates) in rates.chunks_exact_mut(coefficients.len()).enumerate() {
+                add_product(rates, &self.directions[which][d], coefficients);
             }
         }
     }

@@ -45,7 +45,7 @@ mod transform;
 pub use basis::{Basis, BasisScratch, WavesAt};
 pub use bodies::{Body, Coupling, Lead, Motions, Tank, TankParams, TankStep};
 pub use flow::{Flow, Ink, Tracers};
-pub use fluid::{Band, Fluid, FluidParams};
+pub use fluid::{Band, Fluid, FluidParams, Integrator};
 pub use outline::{Form, FormError, Outline};
 pub use panels::Panel;
 pub use space::{DrawnMode, Space, Stroke, StrokeError};

@@ -347,7 +347,7 @@ fn mirrored_bodies_stay_mirrored() {
 #[test]
 fn the_rear_one_of_two_falling_discs_catches_up() {
     for steps_per_second in [60, 120] {
-        let fluid = still([1.0, 1.0], 31, FluidParams { viscosity: 1e-3, cfl: 0.5 });
+        let fluid = still([1.0, 1.0], 31, FluidParams { viscosity: 1e-3, ..Default::default() });
         let params = TankParams { density: RHO, gravity: [0.0, -1.0], ..Default::default() };
         let mut tank = Tank::new(fluid, params);
         for y in [0.86, 0.72] {
@@ -394,8 +394,10 @@ fn overlap(tank: &Tank) -> f64 {
 fn game() -> Tank {
     let basis = Arc::new(Basis::new([1.0, 1.0], [12; 2]));
     let space = Space::smallest(basis, 73);
-    let mut tank =
-        Tank::new(Fluid::new(space, FluidParams { viscosity: 1e-4, cfl: 0.5 }), TankParams::default());
+    let mut tank = Tank::new(
+        Fluid::new(space, FluidParams { viscosity: 1e-4, ..Default::default() }),
+        TankParams::default(),
+    );
     for i in 0..15 {
         let form = match i % 3 {
             0 => Form::Disc { radius: 0.04 },

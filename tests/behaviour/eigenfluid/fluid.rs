@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 use std::sync::Arc;
 use std::time::Instant;
 
-use glug::eigenfluid::{Basis, BasisScratch, Fluid, FluidParams, Space, WavesAt};
+use glug::eigenfluid::{Basis, BasisScratch, Fluid, FluidParams, Integrator, Space, WavesAt};
 use glug::math::{Vector, hash_unit};
 
 pub fn random<const D: usize>(basis: &Basis<D>, seed: u64) -> Vec<f64> {
@@ -237,8 +237,59 @@ fn steps_are_of_fourth_order() {
     assert!((12.0..20.0).contains(&ratio), "half the step makes the error {ratio:.1} times smaller");
 }
 
+/// A flow that is turned by its own vorticity is advected, as pressure takes out the rest.
+fn vorticity_turns_as_advection_does<const D: usize>() {
+    let basis = Basis::<D>::new(std::array::from_fn(|axis| [1.0, 1.3, 0.9][axis]), [7; D]);
+    let (amplitudes, other) = (random(&basis, 6), random(&basis, 1234));
+    let (mut rates, mut scratch) = (vec![0.0; basis.len()], BasisScratch::default());
+    basis.turn(&amplitudes, &amplitudes, &mut rates, &mut scratch);
+    let expected = advected(&basis, &amplitudes);
+    let difference: Vec<f64> = rates.iter().zip(&expected).map(|(a, b)| a - b).collect();
+    let error = (dot(&difference, &difference) / dot(&expected, &expected)).sqrt();
+    assert!(error < 1e-13, "{D}D: off by {error:.1e}");
+    basis.turn(&amplitudes, &other, &mut rates, &mut scratch);
+    let share = dot(&other, &rates) / (dot(&other, &other) * dot(&rates, &rates)).sqrt();
+    assert!(share.abs() < 1e-13, "{D}D: energy changes by {share:.1e}");
+}
+
+#[test]
+fn vorticity_turns_as_advection_does_2d() {
+    vorticity_turns_as_advection_does::<2>();
+}
+
+#[test]
+fn vorticity_turns_as_advection_does_3d() {
+    vorticity_turns_as_advection_does::<3>();
+}
+
+/// The paper's step, to compare: energy stays, enstrophy does not, and half the step halves the error.
+#[test]
+fn the_exponential_is_of_first_order_and_keeps_energy_alone() {
+    let run = |integrator: Integrator, pieces: usize| {
+        let mut fluid = still([1.0, 1.0], 8, FluidParams { cfl: 1.0, integrator, ..Default::default() });
+        stir(&mut fluid);
+        let before = (fluid.energy(), fluid.enstrophy());
+        for _ in 0..pieces {
+            fluid.advance(0.2 / pieces as f64);
+        }
+        let after = (fluid.energy() / before.0, fluid.enstrophy() / before.1);
+        (fluid.amplitudes().to_vec(), after)
+    };
+    let (exact, _) = run(Integrator::RelaxedRungeKutta, 320);
+    let error = |pieces: usize| {
+        let (amplitudes, after) = run(Integrator::Exponential, pieces);
+        let difference: Vec<f64> = amplitudes.iter().zip(&exact).map(|(a, b)| a - b).collect();
+        (dot(&difference, &difference).sqrt(), after)
+    };
+    let (coarse, (energy, enstrophy)) = error(40);
+    let ratio = coarse / error(80).0;
+    assert!((1.6..2.4).contains(&ratio), "half the step makes the error {ratio:.2} times smaller");
+    assert!((energy - 1.0).abs() < 1e-6, "energy times {energy}");
+    assert!((enstrophy - 1.0).abs() > 1e-3, "enstrophy times {enstrophy}");
+}
+
 fn single_modes_decay_as_viscosity_says<const D: usize>() {
-    let params = FluidParams { viscosity: 0.01, cfl: 1.0 };
+    let params = FluidParams { viscosity: 0.01, cfl: 1.0, ..Default::default() };
     let size = std::array::from_fn(|axis| [1.0, 1.3, 0.9][axis]);
     for seed in 0..5 {
         let mut fluid = still::<D>(size, 6, params);
