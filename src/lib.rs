@@ -1,13 +1,15 @@
 //! Glug simulates liquids with bubbles on a staggered grid, in two and three dimensions from one source.
 //!
 //! A room (module) uses the rooms listed above it, never those below: `archive`, `math`, `grid`, `linear`, `geometry`,
-//! `liquid`, `gas`, `bubbles`, `tiles`, `pressure`, `sim`, `scene`, `checkpoint`, `snapshot`, `runner`, `export`,
-//! `realtime`, `viewer`, `cli`.
+//! `eigenfluid`, `liquid`, `gas`, `bubbles`, `tiles`, `pressure`, `sim`, `scene`, `checkpoint`, `snapshot`, `runner`,
+//! `export`, `realtime`, `viewer`, `cli`.
 //!
 //! Paper keys used in comments:
 //! * `CBAR`: Goldade, Aanjaneya, Batty 2020, *Constraint Bubbles and Affine Regions*.
 //! * `CB17`: Goldade, Batty 2017, *Constraint Bubbles*.
 //! * `FVF`: Batty, Bertails, Bridson 2007, *A Fast Variational Framework for Accurate Solid-Fluid Coupling*.
+//! * `EMRFS`: Gerszewski, Kavan, Sloan, Bargteil 2014, *Basis Enrichment and Solid-fluid Coupling for Model-reduced Fluid
+//!   Simulation*.
 //! * `FSCG`: Bridson, *Fluid Simulation for Computer Graphics*.
 //! * `ZB05`: Zhu, Bridson 2005, *Animating Sand as a Fluid*.
 
@@ -15,6 +17,7 @@ pub mod archive;
 pub mod bubbles;
 pub mod checkpoint;
 pub mod cli;
+pub mod eigenfluid;
 pub mod export;
 pub mod gas;
 pub mod geometry;

@@ -5,6 +5,7 @@ mod bubbles;
 mod checkpoint;
 mod cli;
 mod determinism;
+mod eigenfluid;
 mod every_scene;
 mod export;
 mod geometry;

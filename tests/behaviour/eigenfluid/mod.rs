@@ -1,0 +1,6 @@
+//! Fluid in modes.
+
+mod bodies;
+mod drawn;
+mod flow;
+mod fluid;
