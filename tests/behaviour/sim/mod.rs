@@ -6,8 +6,8 @@ mod narrow_band;
 mod physics;
 mod scenes;
 mod traffic;
-mod voxels;
 mod volume;
+mod voxels;
 
 use std::sync::atomic::AtomicBool;
 
