@@ -502,7 +502,7 @@ impl<const D: usize> BasisScratch<D> {
 /// the wave is constant, since there the velocity's own wave is a sine.
 fn polarisations<const D: usize>(wave: [Real; D]) -> Vec<Option<Vector<D>>> {
     let k = Vector::from(wave);
-    let mut found = Vec::new();
+    let mut found: Vec<Option<Vector<D>>> = Vec::new();
     for i in 0..D {
         let mut e = Vector::zeros();
         for d in 0..D {

@@ -1,8 +1,10 @@
 //! The viewer: a window on running simulations, and the same pictures without one.
 //!
-//! * `session`: the simulations behind the panes. * `entities`: bubbles, bodies and tiles as entities. * `stage`: the
-//! pictures. * `panels`: everything around them, as plain functions. * `act`: what keys and clicks do; `hands`: what the
-//! pointer does to bodies.
+//! * `session`: the simulations behind the panes.
+//! * `entities`: bubbles, bodies and tiles as entities.
+//! * `stage`: the pictures.
+//! * `panels`: everything around them, as plain functions.
+//! * `act`: what keys and clicks do; `hands`: what the pointer does to bodies.
 
 mod act;
 mod action;
