@@ -80,10 +80,12 @@ impl LooseCells {
         }
     }
 
-    /// Follows a change of blocks.
-    fn resize<const D: usize>(&mut self, blocks: &Blocks<D>) {
-        self.bits.resize(blocks.slot_count());
-        blocks.fresh().iter().for_each(|&slot| self.bits.block_mut(slot as usize).fill(0));
+    /// Follows a change of blocks: comes after every one.
+    pub fn follow<const D: usize>(&mut self, blocks: &Blocks<D>) {
+        if self.count > 0 {
+            self.bits.resize(blocks.slot_count());
+            blocks.fresh().iter().for_each(|&slot| self.bits.block_mut(slot as usize).fill(0));
+        }
     }
 
     fn insert(&mut self, slot: usize, local: usize) {
@@ -93,11 +95,10 @@ impl LooseCells {
 
     /// Takes them out of a set of cells, given as a byte per row of a block: liquid that parts from a wall leaves a gap there,
     /// which is not to be filled up.
-    pub fn exclude_from<const D: usize>(&mut self, blocks: &Blocks<D>, rows: &mut Field<u8>) {
+    pub fn exclude_from<const D: usize>(&self, blocks: &Blocks<D>, rows: &mut Field<u8>) {
         if self.is_empty() {
             return;
         }
-        self.resize(blocks);
         for &slot in blocks.slots().as_slice() {
             let loose = self.bits.block(slot as usize);
             if loose.iter().any(|&word| word != 0) {
@@ -183,7 +184,7 @@ impl CellsAlongWalls {
         tiles: Option<&Tiling<D>>,
         loose: &mut LooseCells,
     ) {
-        loose.resize(problem.blocks);
+        loose.bits.resize(problem.blocks.slot_count());
         self.cells.clear();
         self.links = system.shared_links.len();
         if !rule.needs_air {

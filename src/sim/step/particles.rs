@@ -6,6 +6,7 @@ use crate::math::{Real, Vector};
 
 use super::faces::spread;
 use super::projection::downward;
+use super::viscosity::flip_share;
 use crate::sim::affine_cells::{affine_cells_at_midpoint, affine_cells_in_tiles};
 use crate::sim::air::Air;
 use crate::sim::bodies::advance_bodies;
@@ -105,6 +106,7 @@ pub(super) fn rebuild_surface<const D: usize>(
         layout(params, 0).per_cell(D),
         &scratch.core.moved,
     );
+    state.pressure.loose.follow(&state.blocks);
     state.pressure.loose.exclude_from(&state.blocks, &mut scratch.surface.deep);
 }
 
@@ -113,6 +115,7 @@ pub(super) fn grid_to_particles<const D: usize>(
     params: &Params,
     scratch: &mut Scratch<D>,
 ) {
+    let flip = flip_share(params, state.blocks.grid().dx, state.last_dt);
     let State { particles, ranges, blocks, velocity, .. } = state;
     let projection = &mut scratch.projection;
     if let Some(tiling) = &mut projection.tiling {
@@ -124,7 +127,7 @@ pub(super) fn grid_to_particles<const D: usize>(
         blocks,
         velocity,
         &scratch.before,
-        params.flip as f32,
+        flip,
         affine_cells_in_tiles(blocks, projection),
     );
 }
@@ -152,9 +155,9 @@ pub(super) fn transfer_to_particles<const D: usize>(
             births,
         );
     }
+    let flip = flip_share(params, state.blocks.grid().dx, state.last_dt);
     let State { core: cells, particles, ranges, blocks, velocity, .. } = state;
-    let settled =
-        core.update(cells, particles, ranges, blocks, boundary, velocity, &layout, params.flip as f32);
+    let settled = core.update(cells, particles, ranges, blocks, boundary, velocity, &layout, flip);
     if state.walls.has_bodies() {
         let State { particles, ranges, blocks, walls, time, .. } = state;
         liquid::born_leave_bodies(particles, ranges, blocks, walls, *time);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use glug::bubbles::EventKind;
+use glug::bubbles::{Event, EventKind};
 use glug::geometry::Label;
 use glug::grid::block_cells;
 use glug::pressure::FREE;
@@ -138,10 +138,15 @@ fn the_bottle_glugs() {
     let scene = cooler(64);
     let mut simulation = Simulation::new(&scene.setup).expect("it starts");
     let (mut glugs, mut lots, mut first, mut last) = (Glugs::default(), 0, None, 0.0);
+    let mut name = 1;
     for _ in 0..120 {
         let report = advance(&mut simulation, 1.0 / scene.fps);
         let inside = report.bubbles.iter().filter(|bubble| !bubble.open && bubble.centroid[1] > 0.8);
         let Some(bottle) = inside.max_by(|a, b| a.volume.total_cmp(&b.volume)) else { break };
+        // Large bubbles rise into it, splash and break up. Once one of them gave it its name.
+        let has_burst = |event: &Event| event.id == name && event.kind == EventKind::Burst;
+        assert!(bottle.id == name || report.events.iter().any(has_burst), "{name} is now {}", bottle.id);
+        name = bottle.id;
         let before = glugs.count;
         glugs.watch(&report, bottle.id);
         // Air that arrives in the same frame is one glug.
@@ -149,6 +154,7 @@ fn the_bottle_glugs() {
         first = first.or(Some(bottle.rest_volume));
         last = bottle.rest_volume;
     }
+    assert!(name < 100, "the bottle's air is called {name}");
     let first = first.expect("air in the bottle");
     assert!(lots >= 3, "{lots} glugs in {:.1} s", simulation.time());
     assert!(last > 1.3 * first, "the bottle's air grew from {first:.4} to {last:.4} m²");

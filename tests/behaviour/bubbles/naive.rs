@@ -77,7 +77,8 @@ impl<const D: usize> Room<D> {
         let ball = Shape::Sphere { center: point(21), radius: 0.08 };
         solids.push(Solid::new("ball", ball, Motion::default()));
         let open = std::array::from_fn(|k| [unit(100 + k as u64) < 0.3, unit(110 + k as u64) < 0.3]);
-        let walls = Walls { solids, size, open, sticky: [[false; 2]; D], voxels: false };
+        let walls =
+            Walls { solids, size, open, sticky: [[false; 2]; D], slip: [[false; 2]; D], voxels: false };
         let mut far = WallBlocks::default();
         far.update(&Blocks::new(grid), &walls, 0.0);
 

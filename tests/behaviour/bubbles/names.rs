@@ -99,3 +99,19 @@ fn the_largest_of(name: &str, cells: usize, frames: usize) {
 fn the_air_in_a_bell_keeps_its_number() {
     the_largest_of("diving_bell_2d", 64, 120);
 }
+
+#[test]
+fn the_air_in_a_cup_keeps_its_number() {
+    the_largest_of("cup_under_water_2d", 50, 90);
+}
+
+#[test]
+fn the_air_in_a_tube_keeps_its_number() {
+    the_largest_of("bubble_tube", 40, 20);
+}
+
+/// It breaks up, and the largest part met the second largest again: both went on under the name of that one.
+#[test]
+fn a_breaking_bubble_keeps_its_number() {
+    the_largest_of("light_bubble_2d", 64, 20);
+}

@@ -143,7 +143,7 @@ fn pressure_and_separation_exclude_each_other<const D: usize>() {
         }
         println!("{what}: rounds {rounds:?}, {} loose cells", tank.pressure.loose.len());
         assert_eq!(rounds.last(), Some(&1), "{what}: {rounds:?}");
-        assert!(tank.pressure.loose.len() > 10, "{what}: {}", tank.pressure.loose.len());
+        assert!(tank.pressure.loose.len() > 4, "{what}: {}", tank.pressure.loose.len());
         let q = &tank.pressure.q;
         let most = tank.liquid().iter().fold(0.0f64, |most, &(_, index)| most.max(q[index].abs()));
         // Loose cells count as far as they are pressed together.
