@@ -30,6 +30,7 @@ fn main() {
         size: [1.0; 2],
         open: [[false; 2]; 2],
         sticky: [[false; 2]; 2],
+        slip: [[false; 2]; 2],
         voxels: false,
     };
     let mut boundary = Boundary::new();

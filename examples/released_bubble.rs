@@ -20,6 +20,7 @@ fn tank<const D: usize>(cells: usize, radius: f64) -> Setup<D> {
         grid: Grid { cells: [cells; D], dx: 1.0 / cells as f64 },
         open: [[false; 2]; D],
         sticky: [[false; 2]; D],
+        slip: [[false; 2]; D],
         liquids: vec![LiquidBody { shape, flow: Flow::rest() }],
         sources: Vec::new(),
         drains: Vec::new(),

@@ -23,6 +23,7 @@ fn setup() -> Setup<3> {
         grid: Grid { cells: [48, 48, 24], dx: 1.0 / 48.0 },
         open: [[false; 2], [false, true], [false; 2]],
         sticky: [[false; 2]; 3],
+        slip: [[false; 2]; 3],
         liquids: vec![LiquidBody { shape: pool, flow: Flow::rest() }],
         sources: vec![Source {
             shape: nozzle,

@@ -1,10 +1,11 @@
 //! Glug simulates liquids with bubbles on a staggered grid, in two and three dimensions from one source.
 //!
 //! A room (module) uses the rooms listed above it, never those below: `archive`, `math`, `grid`, `linear`, `geometry`,
-//! `eigenfluid`, `liquid`, `gas`, `bubbles`, `tiles`, `pressure`, `sim`, `scene`, `checkpoint`, `snapshot`, `runner`,
-//! `export`, `realtime`, `viewer`, `cli`.
+//! `eigenfluid`, `liquid`, `gas`, `bubbles`, `tiles`, `viscosity`, `pressure`, `sim`, `scene`, `checkpoint`,
+//! `snapshot`, `runner`, `export`, `realtime`, `viewer`, `cli`.
 //!
 //! Paper keys used in comments:
+//! * `BB08`: Batty, Bridson 2008, *Accurate Viscous Free Surfaces for Buckling, Coiling, and Rotating Liquids*.
 //! * `CBAR`: Goldade, Aanjaneya, Batty 2020, *Constraint Bubbles and Affine Regions*.
 //! * `CB17`: Goldade, Batty 2017, *Constraint Bubbles*.
 //! * `FVF`: Batty, Bertails, Bridson 2007, *A Fast Variational Framework for Accurate Solid-Fluid Coupling*.
@@ -34,3 +35,4 @@ pub mod snapshot;
 pub mod tiles;
 #[cfg(feature = "viewer")]
 pub mod viewer;
+pub mod viscosity;

@@ -106,6 +106,7 @@ fn pool<const D: usize>(cells: usize) -> Setup<D> {
         grid: Grid::covering(size, cells),
         open: [[false; 2]; D],
         sticky: [[false; 2]; D],
+        slip: [[false; 2]; D],
         liquids: vec![LiquidBody { shape: Shape::Box { min: Vector::zeros(), max }, flow: Flow::rest() }],
         sources: Vec::new(),
         drains: Vec::new(),

@@ -46,12 +46,22 @@ pub struct Solid<const D: usize> {
     pub body: Option<Box<Body<D>>>,
     /// Whether liquid never leaves it, even where it may leave walls.
     pub sticky: bool,
+    /// Whether viscous liquid slips along it; otherwise it sticks.
+    pub slip: bool,
 }
 
 impl<const D: usize> Solid<D> {
     /// A solid that is always there.
     pub fn new(name: impl Into<String>, shape: Shape<D>, motion: Motion<D>) -> Self {
-        Solid { name: name.into(), shape, motion, present: [0.0, Real::INFINITY], body: None, sticky: false }
+        Solid {
+            name: name.into(),
+            shape,
+            motion,
+            present: [0.0, Real::INFINITY],
+            body: None,
+            sticky: false,
+            slip: false,
+        }
     }
 
     /// A solid that moves by forces; `None` if its shape goes on forever or is nothing.

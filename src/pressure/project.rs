@@ -54,6 +54,14 @@ impl Pressure {
         Ok(pressure)
     }
 
+    /// Makes room for new blocks, where there is none yet, and returns what all are to be multiplied by in a step of `dt` seconds;
+    /// nothing if they belong to no step.
+    pub fn factor_for<const D: usize>(&mut self, blocks: &Blocks<D>, dt: Real) -> Option<Real> {
+        self.q.resize(blocks.slot_count());
+        blocks.fresh().iter().for_each(|&slot| self.q.block_mut(slot as usize).fill(0.0));
+        (self.dt > 0.0).then(|| dt / self.dt)
+    }
+
     /// Makes the next solve start from zero.
     pub fn forget(&mut self) {
         self.q.as_mut_slice().fill(0.0);

@@ -35,7 +35,7 @@ const FIELDS: &[&str] = &[
     "frames",
     "fps",
 ];
-const DOMAIN_FIELDS: &[&str] = &["size", "cells", "open", "sticky"];
+const DOMAIN_FIELDS: &[&str] = &["size", "cells", "open", "sticky", "slip"];
 const SIDES: [[&str; 2]; 3] = [["left", "right"], ["bottom", "top"], ["back", "front"]];
 
 /// Checks and converts a scene; its dimension is the length of `domain.size`.
@@ -85,6 +85,7 @@ fn build_in<const D: usize>(
         grid,
         open: read_sides(domain, "open")?,
         sticky: read_sides(domain, "sticky")?,
+        slip: read_sides(domain, "slip")?,
         liquids,
         sources,
         drains: room.read_drains(record)?,
@@ -113,12 +114,12 @@ fn override_grid<const D: usize>(size: [Real; D], cells: usize) -> Result<Grid<D
     Err(Problem::Value { found: cells.to_string(), allowed })
 }
 
-/// A list of sides of the domain.
-fn read_sides<const D: usize>(domain: &Record<'_>, name: &str) -> Result<[[bool; 2]; D], SceneError> {
+/// Sides of the domain that a field lists.
+fn read_sides<const D: usize>(domain: &Record<'_>, field: &str) -> Result<[[bool; 2]; D], SceneError> {
     let mut sides = [[false; 2]; D];
     let known = SIDES[..D].as_flattened();
     let allowed = format!("a list of sides out of {}", known.join(", "));
-    for item in domain.list_or_empty(name, &allowed)? {
+    for item in domain.list_or_empty(field, &allowed)? {
         let side = item.word(&format!("one of {}", known.join(", ")))?;
         match known.iter().position(|name| *name == side) {
             Some(index) => sides[index / 2][index % 2] = true,
@@ -212,6 +213,7 @@ impl<const D: usize> Room<'_, D> {
             let motion = solid.get("motion").map_or(Ok(Motion::default()), |field| read_motion(&field))?;
             let mut read = Solid { present: [from, until], ..Solid::new(name, shape, motion) };
             read.sticky = solid.get("sticky").map_or(Ok(false), |field| field.switch())?;
+            read.slip = solid.get("slip").map_or(Ok(false), |field| field.switch())?;
             read.body = read_body(&solid, &read.shape, &shape_field)?;
             Ok(read)
         };
@@ -250,6 +252,7 @@ const SOLID_FIELDS: &[&str] = &[
     "from",
     "until",
     "sticky",
+    "slip",
     "density",
     "mass",
     "velocity",

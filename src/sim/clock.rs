@@ -26,7 +26,9 @@ pub enum Stage {
     Track,
     /// Which cells have a pressure, and which move as a whole.
     Tiles,
-    /// The linear system.
+    /// Viscosity, if there is any.
+    Viscosity,
+    /// The linear system of the pressure.
     Assemble,
     /// Its solution.
     Solve,
@@ -38,7 +40,7 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in order.
-    pub const ALL: [Stage; 13] = [
+    pub const ALL: [Stage; 14] = [
         Stage::Advect,
         Stage::Sort,
         Stage::Boundary,
@@ -48,6 +50,7 @@ impl Stage {
         Stage::Fill,
         Stage::Track,
         Stage::Tiles,
+        Stage::Viscosity,
         Stage::Assemble,
         Stage::Solve,
         Stage::Extrapolate,
@@ -66,6 +69,7 @@ impl Stage {
             Stage::Fill => "fill",
             Stage::Track => "track",
             Stage::Tiles => "tiles",
+            Stage::Viscosity => "viscosity",
             Stage::Assemble => "assemble",
             Stage::Solve => "solve",
             Stage::Extrapolate => "extrapolate",

@@ -34,6 +34,8 @@ pub struct FrameReport {
     pub unknowns: UnknownCounts,
     /// One entry per substep.
     pub solve: Vec<SolveReport>,
+    /// One entry per substep in which viscosity acted; residuals are relative to what it found to do.
+    pub viscosity: Vec<SolveReport>,
     /// Over liquid cells after the last projection, times dt.
     pub divergence: Divergence,
     /// The liquid as a whole.
@@ -74,7 +76,7 @@ pub struct UnknownCounts {
     pub body: usize,
 }
 
-/// One pressure solve.
+/// One solve, of the pressure or of viscosity.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SolveReport {
     /// Iterations of the conjugate gradients.
@@ -85,7 +87,7 @@ pub struct SolveReport {
     pub method: &'static str,
     /// Wall time, set-up included.
     pub seconds: f64,
-    /// Solves that it took to know which liquid leaves walls; one if none may.
+    /// Solves that it took to know which liquid leaves walls; one if none may, and of viscosity.
     pub rounds: usize,
     /// Cells of liquid that are leaving walls.
     pub loose: usize,

@@ -106,6 +106,8 @@ pub struct Setup<const D: usize> {
     pub open: [[bool; 2]; D],
     /// Which sides liquid never leaves, even where it may leave walls.
     pub sticky: [[bool; 2]; D],
+    /// Along which of the other sides viscous liquid slips.
+    pub slip: [[bool; 2]; D],
     /// Liquid at the start.
     pub liquids: Vec<LiquidBody<D>>,
     /// Where liquid appears.

@@ -224,6 +224,19 @@ impl<const D: usize> Simulation<D> {
                 converged: step.solve.info.converged,
             })
             .collect();
+        report.viscosity = steps
+            .iter()
+            .filter_map(|step| step.viscosity)
+            .map(|diffused| SolveReport {
+                iterations: diffused.info.iterations,
+                relative_residual: diffused.info.relative_residual,
+                method: PreconditionerKind::Multigrid.method(diffused.info.fallback),
+                seconds: diffused.seconds,
+                rounds: 1,
+                loose: 0,
+                converged: diffused.info.converged,
+            })
+            .collect();
         report.unknowns = UnknownCounts {
             pressure: steps.last().map_or(0, |step| step.solve.unknowns),
             bubble: steps.last().map_or(0, |step| step.solve.bubbles),
@@ -237,6 +250,12 @@ impl<const D: usize> Simulation<D> {
         let failed = steps.iter().filter(|step| !step.solve.info.converged).count();
         if failed > 0 {
             report.warnings.push(format!("{failed} of {} pressure solves missed the tolerance", steps.len()));
+        }
+        let failed = report.viscosity.iter().filter(|solve| !solve.converged).count();
+        if failed > 0 {
+            report
+                .warnings
+                .push(format!("{failed} of {} viscosity solves missed the tolerance", steps.len()));
         }
         let history = self.state.tracker.history();
         report.events = history.since(self.state.events_reported).copied().collect();

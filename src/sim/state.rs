@@ -13,6 +13,7 @@ use crate::liquid::{CellRanges, Core, CoreScratch, Emitter, Particles, Sorter, S
 use crate::math::Real;
 use crate::pressure::{Pressure, Projection};
 use crate::tiles::TileMemory;
+use crate::viscosity::Viscosity;
 
 use super::air::{Air, ComponentRoles};
 use super::hands::Hands;
@@ -80,6 +81,8 @@ pub struct Scratch<const D: usize> {
     pub air: Air<D>,
     /// Labels, tiles, matrices and the linear solver.
     pub projection: Projection<D>,
+    /// Memory of the viscous step.
+    pub viscosity: Viscosity<D>,
     /// Memory of the sorting.
     pub sorter: Sorter<D>,
     /// Cells surrounded by liquid.
@@ -123,6 +126,7 @@ impl<const D: usize> State<D> {
                 size: setup.size,
                 open: setup.open,
                 sticky: setup.sticky,
+                slip: setup.slip,
                 voxels: setup.params.walls == WallCells::Voxel,
             },
             joints: setup.joints.clone(),
@@ -170,6 +174,7 @@ impl<const D: usize> Scratch<D> {
             boundary: Boundary::new(),
             air: Air::default(),
             projection: Projection::new(),
+            viscosity: Viscosity::default(),
             sorter: Sorter::new(),
             surface: SurfaceScratch::new(D),
             before: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
@@ -205,6 +210,7 @@ impl<const D: usize> Scratch<D> {
         self.boundary.bytes()
             + self.air.bytes()
             + self.projection.bytes()
+            + self.viscosity.bytes()
             + self.sorter.grid_bytes()
             + self.surface.bytes()
             + self.before.iter().map(Field::bytes).sum::<usize>()

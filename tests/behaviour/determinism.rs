@@ -31,7 +31,8 @@ fn run<const D: usize>(scene: &Scene<D>, frames: usize, threads: usize) -> Trace
             affine_unknowns = affine_unknowns.max(report.unknowns.body);
             alive = report.particles;
             report.seconds = Default::default();
-            report.solve.iter_mut().for_each(|solve| solve.seconds = 0.0);
+            let solves = report.solve.iter_mut().chain(&mut report.viscosity);
+            solves.for_each(|solve| solve.seconds = 0.0);
             statistics += &serde_json::to_string(&report).expect("statistics as text");
             statistics.push('\n');
         }
@@ -108,6 +109,15 @@ fn particles_after(scene: &AnyScene, frames: usize) -> usize {
 /// Scenes with tiles of 8 cells in the deep liquid: name, cells along x, cells in the surface band, frames.
 const TILED: [(&str, usize, &str, usize); 2] =
     [("pool_tiles_2d", 128, "4", 10), ("splash_tank_tiles", 48, "3", 4)];
+
+#[test]
+fn threads_do_not_change_a_bit_of_thick_liquid() {
+    for (name, cells) in [("ball_in_circle_2d", 96), ("dam_break", 24)] {
+        let scene = changed(name, cells, "constraint", &[("viscosity", "20")]);
+        let traces = threads_do_not_change_a_bit_of(&scene, 6);
+        assert!(traces.statistics.contains("\"viscosity\":[{"), "{name}: viscosity acted");
+    }
+}
 
 #[test]
 fn threads_do_not_change_a_bit_of_affine_tiles() {

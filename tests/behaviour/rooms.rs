@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms in order. `linear` and `geometry` stand side by side: neither knows the other.
-const ROOMS: [&str; 20] = [
+const ROOMS: [&str; 21] = [
     "archive",
     "math",
     "grid",
@@ -16,6 +16,7 @@ const ROOMS: [&str; 20] = [
     "gas",
     "bubbles",
     "tiles",
+    "viscosity",
     "pressure",
     "sim",
     "scene",

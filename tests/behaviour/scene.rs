@@ -248,7 +248,7 @@ fn messages_name_the_place_the_field_the_value_and_what_is_allowed() {
     );
     assert_eq!(
         desk.complaint(scene_with("solids: [(shpe: sphere(center: (0.5, 0.5), radius: 1))]")),
-        "my.ron:5:15: solids[0]: unknown field `shpe` (did you mean `shape`?); known are name, shape, motion, from, until, density, mass, velocity, spin, friction, restitution, fixed"
+        "my.ron:5:15: solids[0]: unknown field `shpe` (did you mean `shape`?); known are name, shape, motion, from, until, sticky, slip, density, mass, velocity, spin, friction, restitution, fixed"
     );
     assert_eq!(
         desk.complaint(

@@ -43,7 +43,14 @@ impl<const D: usize> Tank<D> {
         let grid = Grid { cells, dx };
         let blocks = Blocks::all(grid);
         let size = std::array::from_fn(|axis| cells[axis] as f64 * dx);
-        let walls = Walls { solids, size, open: [[false; 2]; D], sticky: [[false; 2]; D], voxels: false };
+        let walls = Walls {
+            solids,
+            size,
+            open: [[false; 2]; D],
+            sticky: [[false; 2]; D],
+            slip: [[false; 2]; D],
+            voxels: false,
+        };
         let mut boundary = Boundary::new();
         boundary.update(&blocks, &walls, 0.0);
         let mut field = Field::new(block_cells(D), 0f32);

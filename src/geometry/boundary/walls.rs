@@ -17,6 +17,8 @@ pub struct Walls<const D: usize> {
     pub sticky: [[bool; 2]; D],
     /// Whether solids close whole cells, those whose centres are in them, and none in part.
     pub voxels: bool,
+    /// Along which of the other sides viscous liquid slips.
+    pub slip: [[bool; 2]; D],
 }
 
 impl<const D: usize> Walls<D> {
@@ -72,6 +74,23 @@ impl<const D: usize> Walls<D> {
         }
         let sticky = self.solids.iter().filter(|solid| solid.sticky);
         sticky.map(|solid| solid.distance(x, time)).fold(nearest, Real::min)
+    }
+
+    /// Whether viscous liquid slips along any wall.
+    pub fn any_slip(&self) -> bool {
+        self.slip.as_flattened().contains(&true) || self.solids.iter().any(|solid| solid.slip)
+    }
+
+    /// Whether viscous liquid slips along the nearest solid or side of the domain.
+    pub fn slips(&self, x: &Vector<D>, time: Real) -> bool {
+        let sides = (0..D).flat_map(|axis| {
+            let distances = [x[axis], self.size[axis] - x[axis]];
+            (0..2)
+                .filter(move |&side| !self.open[axis][side])
+                .map(move |side| (distances[side], self.slip[axis][side]))
+        });
+        let solids = self.solids.iter().map(|solid| (solid.distance(x, time), solid.slip));
+        sides.chain(solids).min_by(|a, b| a.0.total_cmp(&b.0)).is_some_and(|nearest| nearest.1)
     }
 
     /// Velocity of the nearest solid's material at `x`; zero next to a side of the domain.

@@ -127,6 +127,8 @@ table! {
             "Density", "Mass of a cubic metre of the liquid; scales pressures and energies.";
         air_density: number(0.01, 20000.0), "kg/m³", 1.0, live, Basic, GAS;
             "Air density", "Mass of a cubic metre of air, or of whatever fills the bubbles; the models two-phase and affine-bubbles feel it. Denser than the liquid, bubbles sink.";
+        viscosity: number(0.0, 10000.0), "Pa·s", 0.0, live, Basic, ALL;
+            "Viscosity", "How thick the liquid is: 0.001 is water, 0.1 oil, 1 glycerine, 10 honey. It sticks to walls, but to slippery ones. 0 leaves viscosity out.";
     }
     Motion {
         walls: choice(WallCells), "", WallCells::Cut, restarts, Advanced, ALL;
@@ -220,6 +222,11 @@ const fn layers_name(cells: u32) -> &'static str {
 }
 
 impl Params {
+    /// How far viscosity spreads motion in `dt` seconds on cells of width `dx`: `μ dt / (ρ dx²)`.
+    pub fn viscous_spread(&self, dx: f64, dt: f64) -> f64 {
+        self.viscosity * dt / (self.density * dx * dx)
+    }
+
     /// Whether the deep liquid moves in tiles.
     pub fn tiles_liquid(&self) -> bool {
         match self.model {
@@ -308,8 +315,10 @@ mod tests {
         for info in params_table() {
             let default = info.default_value();
             let value = match info.kind {
-                // No short decimal number.
-                ParamKind::Number { min, max } => ParamValue::Number(min + (max - min) / 3.0),
+                // No short decimal number, and no default.
+                ParamKind::Number { min, max } => {
+                    ParamValue::Number(min + (max - min) / std::f64::consts::PI)
+                }
                 ParamKind::Whole { min, max } => ParamValue::Number(
                     if default == ParamValue::Number(max.into()) { min } else { max }.into(),
                 ),

@@ -5,6 +5,7 @@ mod faces;
 mod particles;
 mod projection;
 mod tiles;
+mod viscosity;
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,6 +13,7 @@ use crate::grid;
 use crate::liquid::Reseeded;
 use crate::math::{Real, compiled_here};
 use crate::pressure::Solved;
+use crate::viscosity::Solved as Diffused;
 
 use super::clock::StageClock;
 use super::narrow_band::find_core;
@@ -24,6 +26,7 @@ use particles::{
 };
 use projection::{advect_gas, find_unknowns, project};
 use tiles::{lay_tiles, lay_tiles_by};
+use viscosity::apply_viscosity;
 
 pub(super) use particles::layout;
 pub(super) use projection::solver_params;
@@ -35,6 +38,8 @@ pub struct StepReport {
     pub dt: Real,
     /// The pressure solve.
     pub solve: Solved,
+    /// The viscous step, if the liquid is viscous.
+    pub viscosity: Option<Diffused>,
     /// Particles added and removed to keep cells evenly filled.
     pub reseeded: Reseeded,
 }
@@ -81,13 +86,13 @@ fn run_substep<const D: usize>(
     clock.lap(Stage::Advect);
 
     let pass = GridPass { length, air_dt: dt, gravity: params.gravity, stop };
-    let solve = solve_on_grid(state, params, scratch, &mut clock, &pass)?;
+    let (solve, viscosity) = solve_on_grid(state, params, scratch, &mut clock, &pass)?;
 
     let reseeded = transfer_to_particles(state, params, scratch);
     note_particles(state, params, scratch, reseeded);
     state.steps += 1;
     clock.lap(Stage::Return);
-    Ok(StepReport { dt, solve, reseeded })
+    Ok(StepReport { dt, solve, viscosity, reseeded })
 }
 
 compiled_here! {
@@ -134,7 +139,7 @@ fn solve_on_grid<const D: usize>(
     scratch: &mut Scratch<D>,
     clock: &mut StageClock<'_>,
     pass: &GridPass<'_>,
-) -> Result<Solved, SimError> {
+) -> Result<(Solved, Option<Diffused>), SimError> {
     sort(state, params, scratch);
     clock.lap(Stage::Sort);
     scratch.boundary.update(&state.blocks, &state.walls, state.time);
@@ -159,6 +164,9 @@ fn solve_on_grid<const D: usize>(
     grid::lead(|| find_core(state, params, scratch));
     clock.lap(Stage::Tiles);
 
+    let viscosity = apply_viscosity(state, params, scratch, pass);
+    clock.lap(Stage::Viscosity);
+
     let has_tiles = scratch.projection.tiling.is_some();
     let mut finish = || {
         let solve = project(state, params, scratch, pass);
@@ -172,7 +180,8 @@ fn solve_on_grid<const D: usize>(
         Ok(solve)
     };
     // Tiles are worked on side by side in their own way.
-    if has_tiles { finish() } else { grid::lead(finish) }
+    let solve = if has_tiles { finish() } else { grid::lead(finish) }?;
+    Ok((solve, viscosity))
 }
 
 compiled_here! {

@@ -27,7 +27,14 @@ impl<const D: usize> Pool<D> {
         Pool {
             particles: Particles::default(),
             blocks: Blocks::new(Grid { cells, dx }),
-            walls: Walls { solids, size, open: [[false; 2]; D], sticky: [[false; 2]; D], voxels: false },
+            walls: Walls {
+                solids,
+                size,
+                open: [[false; 2]; D],
+                sticky: [[false; 2]; D],
+                slip: [[false; 2]; D],
+                voxels: false,
+            },
             boundary: Boundary::new(),
             sorter: Sorter::new(),
             ranges: CellRanges::new(D),

@@ -6,6 +6,7 @@ mod narrow_band;
 mod physics;
 mod scenes;
 mod traffic;
+mod viscosity;
 mod volume;
 mod voxels;
 
@@ -50,6 +51,7 @@ pub fn tank<const D: usize>(size: [f64; D], cells_x: usize, liquids: Vec<Shape<D
         grid: Grid::covering(size, cells_x),
         open: [[false; 2]; D],
         sticky: [[false; 2]; D],
+        slip: [[false; 2]; D],
         liquids: liquids.into_iter().map(|shape| LiquidBody { shape, flow: Flow::rest() }).collect(),
         sources: Vec::new(),
         drains: Vec::new(),

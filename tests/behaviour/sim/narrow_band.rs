@@ -230,6 +230,7 @@ fn parabolas_are_carried<const D: usize>(way: [f64; 3]) {
         size: [CELLS as f64; D],
         open: [[true; 2]; D],
         sticky: [[false; 2]; D],
+        slip: [[false; 2]; D],
         voxels: false,
     };
     let mut boundary = Boundary::new();

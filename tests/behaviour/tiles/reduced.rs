@@ -52,6 +52,7 @@ fn affine_fields_are_carried<const D: usize>(cells: usize) {
         size: [cells as f64; D],
         open: [[true; 2]; D],
         sticky: [[false; 2]; D],
+        slip: [[false; 2]; D],
         voxels: false,
     };
     let mut boundary = Boundary::new();
