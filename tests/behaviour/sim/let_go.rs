@@ -17,6 +17,8 @@ fn layer<const D: usize>(model: Model, lets_go: bool) -> Setup<D> {
     let mut setup = tank([1.0; D], cells, vec![corner_box([0.0, 0.75], [1.0, 1.0], 1.0)]);
     setup.params.model = model;
     setup.params.walls_let_go = lets_go;
+    // Particles everywhere, to see where each goes.
+    setup.params.narrow_band = 0;
     setup
 }
 
