@@ -119,7 +119,9 @@ fn obj_reads_back() {
 #[test]
 fn particles_are_in_metres() {
     let mut bytes = Vec::new();
-    write_particles(&[[4.0f32, 8.0]], &[[1.0, -2.0]], 0.25, &mut bytes).expect("written");
+    let about_to_vanish = [f32::NAN, 8.0];
+    write_particles(&[about_to_vanish, [4.0, 8.0]], &[[0.0; 2], [1.0, -2.0]], 0.25, &mut bytes)
+        .expect("written");
     let (header, body) = split_ply(&bytes);
     assert!(header.contains("element vertex 1\n"));
     let values: Vec<f32> = (0..6).map(|i| float(body, i)).collect();
