@@ -78,6 +78,8 @@ fn a_core_moves_along<const D: usize>(cells: usize, width: f64, seconds: f64) {
     let mut setup = tank([1.0; D], cells, vec![cube(center, width)]);
     setup.liquids[0].flow = Flow { velocity, center, spin: [0.0; 3] };
     setup.params.gravity = 0.0;
+    // What is measured of the volume jitters, and correcting it pushes the surface by millimetres a second.
+    setup.params.volume_correction = 0.0;
     let mut ball = banded(&setup, 6);
     let start = ball.survey();
     for _ in 0..(0.2 / seconds).round() as usize {
@@ -92,7 +94,7 @@ fn a_core_moves_along<const D: usize>(cells: usize, width: f64, seconds: f64) {
     }
     for found in ball.particle_velocities() {
         let off = (0..D).map(|k| (f64::from(found[k]) - velocity[k]).abs()).fold(0.0, f64::max);
-        assert!(off < 2e-3, "{D}D: {off} m/s");
+        assert!(off < 1e-5, "{D}D: {off} m/s");
     }
 }
 
