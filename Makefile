@@ -47,9 +47,10 @@ THUMBNAILS := water_cooler_2d:128:40 rising_bubble_2d:128:24 bubble_tube_2d:128:
 	released_heavy_bubble_2d:128:14 tilted_tank_2d:96:1 vortex_box_2d:96:30:velocity \
 	water_cooler:40:40 rising_bubbles:40:12 dam_break:48:40 splash_tank:48:16 faucet:48:70 carbonated_glass:40:30 \
 	bubble_tube:40:20 wall_with_holes:40:30 moving_platform:40:30 released_bubble:40:8 \
-	floating_boxes:48:40 piston_on_air:32:30 cup_under_water:32:66 ice_in_a_glass:36:66 \
+	floating_boxes:48:40 piston_on_air:32:30 cup_under_water:32:66 ice_in_a_glass:36:66 cartesian_diver:40:64 \
+	cork_and_bubbles:48:86 duck_pond:60:40 \
 	floating_boxes_2d:144:40 cup_under_water_2d:100:40 cartesian_diver_2d:80:75 \
-	paddle_wheel_2d:128:45 seesaw_2d:144:45 ball_and_hole_2d:72:12 wall_splash_2d:128:20 ceiling_drip_2d:128:32 \
+	paddle_wheel_2d:128:45 seesaw_2d:144:45 ball_and_hole_2d:72:12 wall_splash_2d:128:20 ceiling_drip_2d:128:14 \
 	splash_tank_tiles:64:16:bubble-colours,tiles sinking_bubbles:40:16:bubble-colours,cutaway \
 	neutral_bubble:40:12:bubble-colours,cutaway released_heavy_bubble:40:14:bubble-colours,cutaway
 

@@ -4,7 +4,10 @@ use std::cell::RefCell;
 use std::path::{Component, Path, PathBuf};
 
 /// Meshes that ship inside the program, by their path in the repository.
-const EMBEDDED: &[(&str, &str)] = &[("assets/gem.obj", include_str!("../../assets/gem.obj"))];
+const EMBEDDED: &[(&str, &str)] = &[
+    ("assets/gem.obj", include_str!("../../assets/gem.obj")),
+    ("assets/duck.obj", include_str!("../../assets/duck.obj")),
+];
 
 /// Larger files are refused rather than read.
 pub(super) const LARGEST_FILE: u64 = 256 << 20;
