@@ -166,16 +166,21 @@ impl Shot {
         wet as f64 / all as f64
     }
 
-    /// The middle of what is grey like a solid in the left half, or in the right one.
+    /// The middle of what is grey like a solid in the left half, or in the right one. The tank's sides are grey, too, but thin.
     fn body(&self, side: usize) -> Option<[f64; 2]> {
+        const THIN: usize = 6;
+        let is_grey = |x: usize, y: usize| {
+            let pixel = self.pixel(x, y);
+            let [least, most] =
+                [pixel.iter().min(), pixel.iter().max()].map(|value| value.copied().unwrap_or(0));
+            most - least <= 14 && (90..150).contains(&most)
+        };
         let (mut sum, mut count) = ([0.0; 2], 0.0);
         let half = self.width / 2;
         for y in self.height / 5..self.height * 17 / 20 {
             for x in half * side + half / 6..half * side + half * 5 / 6 {
-                let pixel = self.pixel(x, y);
-                let [least, most] =
-                    [pixel.iter().min(), pixel.iter().max()].map(|value| value.copied().unwrap_or(0));
-                if most - least <= 14 && (90..150).contains(&most) {
+                let around = [(x - THIN, y), (x + THIN, y), (x, y - THIN), (x, y + THIN)];
+                if is_grey(x, y) && around.into_iter().all(|(x, y)| is_grey(x, y)) {
                     sum = [sum[0] + x as f64, sum[1] + y as f64];
                     count += 1.0;
                 }

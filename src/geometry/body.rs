@@ -169,8 +169,13 @@ impl<const D: usize> Body<D> {
 
     /// Largest speed of any of its points, m/s.
     pub fn max_speed(&self) -> Real {
-        let spin = self.spin().iter().map(|w| w * w).sum::<Real>().sqrt();
-        self.velocity().norm() + spin * self.radius
+        self.speed_of(&self.state.velocity)
+    }
+
+    /// Largest speed of any of its points if it moved like that, m/s.
+    pub fn speed_of(&self, velocity: &Twist) -> Real {
+        let norm = |values: &[Real]| values.iter().map(|value| value * value).sum::<Real>().sqrt();
+        norm(&velocity[..D]) + norm(&spin_of::<D>(velocity)) * self.radius
     }
 
     /// The velocity along `direction`, at a place `arm` from its centre of mass, of each of its motions at a unit of it.

@@ -23,6 +23,13 @@ const SWEEPS: usize = 40;
 /// Share of an overlap that is taken back in a step, and the most, in cells.
 const TAKEN_BACK: Real = 0.2;
 const MOST_TAKEN_BACK: Real = 0.5;
+/// Overlaps are taken back no faster than this, in cells a second, however short the step: bodies keep that speed, and what is
+/// faster makes steps shorter. Liquid between them would have to be torn apart, too.
+const FASTEST_TAKEN_BACK: Real = 10.0;
+/// The liquid's force in the last step predicts no more than so many times what gravity does, and that share of the speed there
+/// is: what it was in an impact says nothing about the next step.
+const MOST_PREDICTED: Real = 4.0;
+const MOST_PREDICTED_OF_SPEED: Real = 0.1;
 /// Liquid that moves along with a body, over what it displaces: along axes by dimension, and turning.
 const ADDED: [Real; 4] = [0.0, 0.0, 1.0, 0.5];
 const ADDED_SPIN: Real = 0.1;
@@ -345,7 +352,7 @@ fn predict<const D: usize>(
             let most = MOST_TAKEN_BACK * step.dx;
             let stop = match contact.gap > 0.0 {
                 true => -contact.gap / step.dt,
-                false => TAKEN_BACK * (-contact.gap).min(most) / step.dt,
+                false => (TAKEN_BACK * (-contact.gap).min(most) / step.dt).min(FASTEST_TAKEN_BACK * step.dx),
             };
             // What gravity alone does in some steps is no impact.
             let approach = wall - before;
@@ -441,9 +448,15 @@ fn predict_body<const D: usize>(body: &Body<D>, step: &ContactStep) -> Predicted
         line.iter_mut().for_each(|value| *value *= if row < D { heavier } else { slower });
     }
     let mut predicted = Predicted { velocity: state.velocity, response };
-    let mut impulse = state.force.map(|force| force * step.dt);
-    impulse[1] -= body.material.mass * step.gravity * step.dt;
-    let change = answer_of::<D>(&predicted, &impulse);
+    let fall = step.gravity * step.dt;
+    let change = answer_of::<D>(&predicted, &state.force.map(|force| force * step.dt));
+    let fastest = body.speed_of(&change);
+    let most = MOST_PREDICTED * fall + MOST_PREDICTED_OF_SPEED * body.max_speed();
+    let share = if fastest > most { most / fastest } else { 1.0 };
+    predicted.velocity.iter_mut().zip(change).for_each(|(velocity, change)| *velocity += share * change);
+    let mut weight = [0.0; MOST_MOTIONS];
+    weight[1] = -body.material.mass * fall;
+    let change = answer_of::<D>(&predicted, &weight);
     predicted.velocity.iter_mut().zip(change).for_each(|(velocity, change)| *velocity += change);
     predicted
 }

@@ -2,7 +2,9 @@
 //!
 //! In go face velocities `u*`, the liquid's signed distance and the walls, out come the velocities that minimise
 //!
-//!     ½ Σ_f m_f (u_f − u*_f)²  +  α Σ_s V_s |e_s|²,        α = μ dt / (ρ dx²),
+//! ```text
+//! ½ Σ_f m_f (u_f − u*_f)²  +  α Σ_s V_s |e_s|²,        α = μ dt / (ρ dx²),
+//! ```
 //!
 //! with `e` the symmetric gradient of cell differences: `e_xx` at cell centres, `e_xy` at nodes in 2D and at edges in 3D. `m`
 //! and `V` are the liquid's share of the box around a face or a sample. Motions without deformation cost nothing, so liquid

@@ -72,11 +72,11 @@ impl<const D: usize> CoreScratch<D> {
             }
             kept
         };
-        let mut stay = std::mem::take(&mut self.stay);
-        stay.fill(blocks, |slot| if *moved.bits(slot) == masks::NONE { masks::NONE } else { kept(slot) });
+        self.stay
+            .fill(blocks, |slot| if *moved.bits(slot) == masks::NONE { masks::NONE } else { kept(slot) });
         self.outside.unite(blocks, &self.walls);
         self.outside.spread_out(blocks, 1);
-        let (outside, target) = (&self.outside, &self.target);
+        let (outside, stay, target) = (&self.outside, &self.stay, &self.target);
         self.walls.fill(blocks, |slot| {
             let new = masks::or(&masks::without(&all, outside.bits(slot)), stay.bits(slot));
             let new = masks::without(&new, &full_cells(boundary, slot));
@@ -85,7 +85,6 @@ impl<const D: usize> CoreScratch<D> {
             }
             masks::or(target.bits(slot), &new)
         });
-        self.stay = stay;
         if 100 * self.walls.len() >= least * liquid {
             std::mem::swap(&mut self.target, &mut self.walls);
         }

@@ -6,6 +6,7 @@ mod joints;
 mod projection;
 mod runs;
 mod shares;
+mod theory;
 
 use glug::geometry::{MOST_MOTIONS, Material, Shape, Solid, Twist};
 use glug::math::Vector;

@@ -1,6 +1,7 @@
 //! Bodies in whole simulations.
 
 use glug::geometry::{MOST_MOTIONS, Material, Shape, Solid, Twist};
+use glug::grid::Grid;
 use glug::math::Vector;
 use glug::sim::{Model, Setup, Simulation};
 use rayon::ThreadPoolBuilder;
@@ -79,6 +80,59 @@ fn bodies_fall_in_and_all_stays_well_2d() {
 #[test]
 fn bodies_fall_in_and_all_stays_well_3d() {
     bodies_fall_in_and_all_stays_well::<3>();
+}
+
+/// Many bodies that fall onto each other and into water: none gets faster than it fell, and none gets out.
+fn a_heap_of_bodies_stays_together<const D: usize>(cells: usize, rows: usize, frames: usize) {
+    let mut setup = tank([1.0; D], cells, vec![corner_box([0.0, 0.0], [1.0, 0.35], 1.0)]);
+    let depths = if D == 2 { 1 } else { 3 };
+    let densities = [300.0, 2200.0, 800.0, 1500.0, 950.0, 3000.0, 500.0];
+    for index in 0..rows * 5 * depths {
+        let (column, row) = (index % 5, index / (5 * depths));
+        let at = |k: usize| (k as f64 + 0.5) / 5.0;
+        let centre = point::<D>(
+            at(column) + 0.01 * (row % 3) as f64,
+            0.43 + 0.13 * row as f64,
+            at(1 + index / 5 % depths),
+        );
+        let reach = Vector::from_fn(|axis, _| if axis == 0 { 0.03 } else { 0.0 });
+        let shape = match index % 3 {
+            0 => ball(centre, 0.055),
+            1 => Shape::Box { min: centre - Vector::repeat(0.045), max: centre + Vector::repeat(0.045) },
+            _ => Shape::Capsule { from: centre - reach, to: centre + reach, radius: 0.035 },
+        };
+        setup.solids.push(heavy("body", shape, densities[index % 7], [0.0; MOST_MOTIONS]));
+    }
+    setup.params.model = Model::Constraint;
+    setup.size[1] = 2.0;
+    setup.grid = Grid::covering(setup.size, cells);
+    let mut simulation = Simulation::new(&setup).expect("it starts");
+    let mut volume = None;
+    let mut fastest = 0.0f64;
+    for frame in 0..frames {
+        let report = advance(&mut simulation, 1.0 / 60.0);
+        assert!(report.warnings.is_empty(), "{D}D frame {frame}: {:?}", report.warnings);
+        let start = *volume.get_or_insert(report.liquid.volume);
+        let change = (report.liquid.volume / start - 1.0).abs();
+        assert!(change < 0.03, "{D}D frame {frame}: volume by {change:.3}");
+        for (id, body) in simulation.state().walls.bodies(report.time) {
+            fastest = fastest.max(body.max_speed());
+            assert!(body.max_speed() < 8.0, "{D}D frame {frame}: body {id} at {} m/s", body.max_speed());
+            let inside = body.position().iter().zip(setup.size).all(|(&x, size)| x > 0.02 && x < size - 0.02);
+            assert!(inside, "{D}D frame {frame}: body {id} at {}", body.position());
+        }
+    }
+    println!("{D}D: {fastest:.2} m/s, at most");
+}
+
+#[test]
+fn a_heap_of_bodies_stays_together_2d() {
+    a_heap_of_bodies_stays_together::<2>(50, 10, 60);
+}
+
+#[test]
+fn a_heap_of_bodies_stays_together_3d() {
+    a_heap_of_bodies_stays_together::<3>(24, 3, 40);
 }
 
 /// The same bits for any number of threads.
