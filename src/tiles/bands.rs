@@ -34,12 +34,14 @@ pub(super) struct Bands {
     wall: Band,
     /// Per slot: the cells of other fluids.
     others: Vec<Bits>,
+    /// Cells with a face across an axis that is wholly closed, by axis; only where bands at walls have a single layer.
+    shut: Vec<[Bits; 3]>,
 }
 
 impl Bands {
     /// Finds the bands of a fluid, whose cells in a block are `own(slot)`, beside other fluids in `other(slot)`. Layer
     /// 1 of the surface's band are its cells next to others, of the walls' band those with a face that is not wholly
-    /// open; further layers are the neighbours of the one before.
+    /// open or that share an edge with a closed one; further layers are the neighbours of the one before.
     pub fn find<const D: usize>(
         &mut self,
         domain: &TileDomain<'_, D>,
@@ -87,6 +89,52 @@ impl Bands {
         let within = BandDomain { blocks, live, place: &self.place, cells: &self.own };
         self.surface.grow(&within, rules.surface_band);
         self.wall.grow(&within, rules.wall_band);
+        if rules.wall_band == 1 {
+            self.join_at_edges(domain);
+        }
+    }
+
+    /// Adds the cells that share an edge (in 2D a corner) with a closed face to the walls' band; a second layer has them anyway.
+    ///
+    /// Around the edge of a solid that lies on the lines of the grid, cells that share faces with it touch each other by edges
+    /// only. If the cell between them were in a tile, they would exchange nothing but through the tile: each a part of the network
+    /// on its own, without being closed. The solver takes the parts that tiles separate for closed.
+    fn join_at_edges<const D: usize>(&mut self, domain: &TileDomain<'_, D>) {
+        let TileDomain { blocks, boundary, live } = *domain;
+        self.shut.clear();
+        self.shut.resize(live.as_slice().len() + 1, [masks::NONE; 3]);
+        self.shut[1..].par_iter_mut().zip(live.as_slice()).with_min_len(64).for_each(|(shut, &slot)| {
+            let slot = slot as usize;
+            if boundary.nearness(slot) == Nearness::Clear {
+                return;
+            }
+            for (axis, shut) in shut.iter_mut().enumerate().take(D) {
+                let closed =
+                    |slot: usize| masks::without(&masks::all(D), &boundary.bits(slot).passable[axis]);
+                let (here, beyond) = (closed(slot), closed(blocks.beside(slot, axis, Side::High) as usize));
+                *shut = masks::or(&here, &masks::beside::<D>(&here, axis, Side::High, &beyond));
+            }
+        });
+        let (shut, place, own) = (&self.shut, &self.place, &self.own);
+        self.wall.cells[1..].par_iter_mut().zip(live.as_slice()).with_min_len(64).for_each(
+            |(wall, &slot)| {
+                let slot = slot as usize;
+                if boundary.nearness(slot) == Nearness::Clear {
+                    return;
+                }
+                let here = place[slot] as usize;
+                for along in 0..D {
+                    for side in Side::BOTH {
+                        let next = place[blocks.beside(slot, along, side) as usize] as usize;
+                        for across in (0..D).filter(|&across| across != along) {
+                            let [cells, beyond] = [here, next].map(|place| &shut[place][across]);
+                            *wall = masks::or(wall, &masks::beside::<D>(cells, along, side, beyond));
+                        }
+                    }
+                }
+                *wall = masks::and(wall, &own[here]);
+            },
+        );
     }
 
     /// No fluid has been looked at.

@@ -2,6 +2,7 @@
 
 mod coupled;
 mod dense;
+mod edges;
 mod filled;
 mod heavy;
 mod interior;
