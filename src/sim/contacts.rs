@@ -123,6 +123,9 @@ fn find_contacts<const D: usize>(
     }
     let mut contacts = Vec::new();
     let bodies: Vec<(usize, &Body<D>)> = walls.bodies(step.time).collect();
+    // How far the points of those may move, by solid.
+    let mut ways: Vec<Option<Real>> = vec![None; walls.solids.len()];
+    bodies.iter().for_each(|&(index, body)| ways[index] = Some(body.max_speed() * step.dt));
     for &(index, body) in &bodies {
         let solid = &walls.solids[index];
         let reach = NEAR * step.dx + (body.max_speed() + step.gravity * step.dt) * step.dt + KEPT * step.dx;
@@ -143,7 +146,7 @@ fn find_contacts<const D: usize>(
             }
         }
         for (other_index, other) in walls.solids.iter().enumerate() {
-            let is_body = bodies.iter().any(|&(index, _)| index == other_index);
+            let is_body = ways[other_index].is_some();
             // Two bodies meet once.
             if other_index == index || is_body && other_index < index || !other.is_present(step.time) {
                 continue;
@@ -151,16 +154,17 @@ fn find_contacts<const D: usize>(
             if other.body.is_some() && !is_body {
                 continue;
             }
+            let way = ways[other_index].unwrap_or(0.0);
+            if !other.may_reach(&body.position(), body.radius + reach + way) {
+                continue;
+            }
             if joints.iter().any(|joint| joint.overlaps() && joint.ties(index, other_index)) {
                 continue;
             }
-            let speed = other.body.as_ref().map_or(0.0, |other| other.max_speed() * step.dt);
             let scripted =
                 if is_body { 0.0 } else { other.velocity(&body.position(), step.time).norm() * step.dt };
-            let (posed, reach) = (other.at(step.time), reach + speed + scripted);
-            if !other.may_reach(&body.position(), body.radius + reach)
-                || posed.distance(&body.position()) > body.radius + reach
-            {
+            let (posed, reach) = (other.at(step.time), reach + way + scripted);
+            if posed.distance(&body.position()) > body.radius + reach {
                 continue;
             }
             let others = world_points(&scratch.points[other_index], other, step.time);
