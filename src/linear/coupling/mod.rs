@@ -169,7 +169,7 @@ impl Couplings {
     /// Calls `each(unknown, flow)` with the flow `Jᵀ v` out of the unknowns that a body touches.
     pub fn each_flow(&self, body: usize, velocity: &[f64], mut each: impl FnMut(Unknown, f64)) {
         let CoupledBody { first_column, columns, first_force, .. } = self.bodies[body];
-        let forces = self.forces[first_force..].chunks_exact(velocity.len());
+        let forces = self.forces[first_force..].chunks_exact(velocity.len().max(1));
         for (&unknown, forces) in self.unknowns[first_column..first_column + columns].iter().zip(forces) {
             each(unknown, forces.iter().zip(velocity).map(|(force, velocity)| force * velocity).sum());
         }
