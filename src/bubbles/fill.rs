@@ -412,7 +412,7 @@ pub struct WallBlocks {
     needed: Vec<u32>,
     /// How many of them have a surface.
     surfaces: usize,
-    /// Per place in the table: how far solids that never move are from the block's centre, and solids altogether.
+    /// Per place in the table: how far solids that never move are from the block's centre, and all that may matter to it.
     standing: Vec<Real>,
     distance: Vec<Real>,
 }
@@ -443,9 +443,13 @@ impl WallBlocks {
         }
         self.distance.clone_from(&self.standing);
         for solid in walls.solids.iter().filter(|solid| solid.is_moving() && solid.is_present(time)) {
-            let solid = solid.at(time);
+            let posed = solid.at(time);
             for (index, coords) in places() {
-                self.distance[index] = self.distance[index].min(solid.distance(&centre(coords)));
+                let centre = centre(coords);
+                // Beyond the reach all distances mean the same.
+                if solid.may_reach(&centre, reach) {
+                    self.distance[index] = self.distance[index].min(posed.distance(&centre));
+                }
             }
         }
         self.airy.clear();

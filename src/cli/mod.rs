@@ -13,6 +13,8 @@ mod progress;
 mod run;
 mod scenes;
 mod source;
+#[cfg(any(test, feature = "viewer"))]
+mod stairs;
 mod summary;
 mod system;
 mod table;

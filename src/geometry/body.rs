@@ -77,9 +77,8 @@ impl<const D: usize> Body<D> {
     /// A body of that shape, where the scene puts it, with these velocities; `None` if the shape goes on forever or is nothing.
     pub fn new(shape: &Shape<D>, material: Material, velocity: Twist) -> Option<Self> {
         let moments = shape.moments().filter(|moments| moments.volume > 0.0)?;
-        let [low, high] = shape.bounds()?;
         let centre = moments.centre;
-        let reach = (low - centre).abs().sup(&(high - centre).abs());
+        let radius = reach_of(shape, &centre)?;
         let mut state = BodyState {
             position: padded(&centre),
             quaternion: [0.0, 0.0, 0.0, 1.0],
@@ -98,7 +97,7 @@ impl<const D: usize> Body<D> {
             spread: moments.spread * (material.mass / moments.volume),
             volume: moments.volume,
             centre_at_rest: centre,
-            radius: reach.norm(),
+            radius,
             depth: shape.depth(),
             material,
             pose: Pose::rest(),
@@ -275,6 +274,24 @@ pub type Response = [[Real; MOST_MOTIONS]; MOST_MOTIONS];
 /// The angular part of a body's motions; in 2D only about z.
 pub fn spin_of<const D: usize>(motion: &Twist) -> [Real; 3] {
     if D == 2 { [0.0, 0.0, motion[2]] } else { [motion[3], motion[4], motion[5]] }
+}
+
+/// A distance from a point within which all of a shape lies; `None` if it goes on forever.
+fn reach_of<const D: usize>(shape: &Shape<D>, from: &Vector<D>) -> Option<Real> {
+    match shape {
+        Shape::Sphere { center, radius } => Some((center - from).norm() + radius),
+        Shape::Capsule { from: start, to, radius } => {
+            Some((start - from).norm().max((to - from).norm()) + radius)
+        }
+        Shape::Placed { shape, placement } => {
+            let from = placement.rotation.tr_mul(&(from - placement.translation)) / placement.scale;
+            Some(placement.scale * reach_of(shape, &from)?)
+        }
+        _ => {
+            let [low, high] = shape.bounds()?;
+            Some((low - from).abs().sup(&(high - from).abs()).norm())
+        }
+    }
 }
 
 /// Three numbers, zeros beyond the last axis.

@@ -52,7 +52,7 @@ mod transfer;
 mod uniform;
 
 pub use bodies::{Bodies, Body, BodyPatch, Moments, Response};
-pub use coupling::{Couplings, Unknown};
+pub use coupling::{Couplings, TieRow, Unknown};
 pub use krylov::{CgInfo, Jacobi, Operator, Preconditioner, ResidualNorm, StoppingRule, conjugate_gradients};
 pub use params::{Outcome, PreconditionerKind, SolveInfo, SolverParams};
 pub use reference::{Assembled, LevelNetwork, assemble, assemble_with_bodies};

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use crate::geometry::{Boundary, Nearness, Walls};
-use crate::grid::{Blocks, DisjointMut, Field, Grid, Halo, halo_cells, load_halo};
+use crate::geometry::{Boundary, FAR, Nearness, Walls};
+use crate::grid::{Blocks, DisjointMut, Field, Grid, Halo, SIDE, halo_cells, load_halo};
 use crate::math::{Real, Vector, power};
 
 use super::affine_cells::{AdvectAffine, AffineCells, each_stretch};
@@ -195,9 +195,15 @@ pub fn collide<const D: usize>(
         let (position, velocity) = unsafe { (position.range(range.clone()), velocity.range(range)) };
         let first = blocks.first_cell(slot).map(|c| c as f32);
         let moving = boundary.nearness(slot) == Nearness::Moving;
-        let wall_velocity = |position: &[f32; D]| match moving {
-            true => walls.velocity(&Vector::from_fn(|k, _| position[k] as Real * blocks.grid().dx), time),
-            false => Vector::zeros(),
+        let dx = blocks.grid().dx;
+        let near = moving.then(|| {
+            let middle = Vector::<D>::from_fn(|k, _| (Real::from(first[k]) + 0.5 * SIDE as Real) * dx);
+            let reach = 0.5 * SIDE as Real * (D as Real).sqrt() + MOST_CELLS + Real::from(FAR);
+            walls.near(&middle, reach * dx)
+        });
+        let wall_velocity = |position: &[f32; D]| match &near {
+            Some(near) => walls.velocity_of(near, &Vector::from_fn(|k, _| position[k] as Real * dx), time),
+            None => Vector::zeros(),
         };
         let sides = &sides;
         dispatch(Collide { position, velocity, first, corner, sides, wall_velocity });

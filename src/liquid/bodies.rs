@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::geometry::{PosedSolid, Walls};
+use crate::geometry::{Body, PosedSolid, Walls};
 use crate::grid::{Blocks, DisjointMut, SIDE};
 use crate::math::{Real, Vector};
 
@@ -19,7 +19,7 @@ pub fn leave_bodies<const D: usize>(
     time: Real,
 ) {
     let dx = blocks.grid().dx;
-    let bodies: Vec<_> = walls.bodies(time).map(|(solid, _)| &walls.solids[solid]).collect();
+    let bodies: Vec<_> = walls.bodies(time).map(|(solid, body)| (&walls.solids[solid], body)).collect();
     // In no block's range yet.
     born_leave_bodies(particles, ranges, blocks, walls, time);
     let position = DisjointMut::new(&mut particles.position);
@@ -38,9 +38,9 @@ pub fn leave_bodies<const D: usize>(
         let middle = Vector::<D>::from_fn(|k, _| (first[k] as Real + 0.5 * SIDE as Real) * dx);
         let near: Vec<_> = bodies
             .iter()
-            .filter(|solid| solid.may_reach(&middle, reach))
-            .map(|solid| solid.at(time))
-            .filter(|posed| posed.distance(&middle) <= reach)
+            .filter(|(solid, _)| solid.may_reach(&middle, reach))
+            .map(|(solid, body)| Obstacle { posed: solid.at(time), body })
+            .filter(|obstacle| obstacle.posed.distance(&middle) <= reach)
             .collect();
         if near.is_empty() {
             return;
@@ -60,16 +60,30 @@ pub fn born_leave_bodies<const D: usize>(
     time: Real,
 ) {
     let born = ranges.sorted_count(blocks)..particles.len();
-    let bodies: Vec<_> = walls.bodies(time).map(|(solid, _)| walls.solids[solid].at(time)).collect();
+    let obstacle = |(solid, body): (usize, _)| Obstacle { posed: walls.solids[solid].at(time), body };
+    let bodies: Vec<_> = walls.bodies(time).map(obstacle).collect();
     let newborn = particles.position[born.clone()].iter_mut().zip(&mut particles.velocity[born]);
     let dx = blocks.grid().dx;
     newborn.for_each(|(position, velocity)| leave_all(&bodies, dx, position, velocity));
 }
 
+/// A body as particles meet it.
+struct Obstacle<'a, const D: usize> {
+    posed: PosedSolid<'a, D>,
+    body: &'a Body<D>,
+}
+
+impl<const D: usize> Obstacle<'_, D> {
+    /// Whether a point may be that close to it, or in it.
+    fn may_reach(&self, x: &Vector<D>, distance: Real) -> bool {
+        (self.body.position() - x).norm_squared() <= (self.body.radius + distance).powi(2)
+    }
+}
+
 /// Moves a particle out of all bodies around it: one that is pushed out of a body may end up in the next. Where two leave no room
 /// between them, it goes to where they part, and is lost if that is far.
 fn leave_all<const D: usize>(
-    bodies: &[PosedSolid<'_, D>],
+    bodies: &[Obstacle<'_, D>],
     dx: Real,
     position: &mut [f32; D],
     velocity: &mut [f32; D],
@@ -82,7 +96,12 @@ fn leave_all<const D: usize>(
         }
         if round >= ROUNDS {
             let x = Vector::<D>::from_fn(|k, _| Real::from(position[k]) * dx);
-            let touching = bodies.iter().filter(|body| body.distance(&x) < 2.0 * Real::from(SKIN) * dx);
+            let near = 2.0 * Real::from(SKIN) * dx;
+            let touching = bodies
+                .iter()
+                .filter(|body| body.may_reach(&x, near))
+                .map(|body| &body.posed)
+                .filter(|posed| posed.distance(&x) < near);
             let apart: Vector<D> = touching.map(|body| body.normal(&x, 0.01 * dx)).sum();
             let way = apart.try_normalize(1e-6).unwrap_or_else(Vector::zeros) * WAY;
             *position = std::array::from_fn(|k| position[k] + way[k] as f32);
@@ -95,12 +114,19 @@ fn leave_all<const D: usize>(
 
 /// Moves a particle out of each of some bodies in turn. Returns whether it was in any.
 fn push_out_of_all<const D: usize>(
-    bodies: &[PosedSolid<'_, D>],
+    bodies: &[Obstacle<'_, D>],
     dx: Real,
     position: &mut [f32; D],
     velocity: &mut [f32; D],
 ) -> bool {
-    bodies.iter().filter(|body| leave(body, dx, position, velocity)).count() > 0
+    let mut was_in_any = false;
+    for body in bodies {
+        let x = Vector::<D>::from_fn(|k, _| Real::from(position[k]) * dx);
+        if body.may_reach(&x, Real::from(SKIN) * dx) {
+            was_in_any |= leave(&body.posed, dx, position, velocity);
+        }
+    }
+    was_in_any
 }
 
 /// Moves a particle out of a body that it is in. Returns whether it was.

@@ -9,7 +9,7 @@ use nalgebra::DMatrix;
 
 use crate::geometry::Label;
 use crate::grid::{Blocks, FaceMask, Field, across, block_cells, masks};
-use crate::linear::{Couplings, Unknown};
+use crate::linear::{Couplings, TieRow, Unknown};
 use crate::math::{Real, Side};
 use crate::tiles::Tiling;
 
@@ -66,6 +66,8 @@ pub struct CoupledSystem<'a, const D: usize> {
     couplings: &'a mut Couplings,
     rhs: &'a mut Field<f64>,
     shared_rhs: &'a mut [f64],
+    /// How many bodies other providers added.
+    first: usize,
     unknowns: Vec<Unknown>,
     forces: Vec<f64>,
 }
@@ -124,6 +126,21 @@ impl<const D: usize> CoupledSystem<'_, D> {
         }
         self.couplings.push(response, &self.unknowns, &self.forces);
     }
+
+    /// Ties bodies that were added, counted in that order, by rows. Returns how much faster each is on account of what the rows
+    /// miss.
+    pub fn tie(&mut self, mut rows: Vec<TieRow>) -> Vec<Vec<f64>> {
+        rows.iter_mut().flat_map(|row| &mut row.parts).for_each(|(body, _)| *body += self.first);
+        let changes = self.couplings.tie(&rows).split_off(self.first);
+        let (rhs, shared_rhs) = (&mut *self.rhs, &mut *self.shared_rhs);
+        for (body, change) in changes.iter().enumerate() {
+            self.couplings.each_flow(self.first + body, change, |unknown, flow| match unknown {
+                Unknown::Cell(cell) => rhs[cell as usize] -= flow,
+                Unknown::Shared(node) => shared_rhs[node as usize] -= flow,
+            });
+        }
+        changes
+    }
 }
 
 /// The cell on the low side of a cell across an axis: its slot, and where it is there.
@@ -148,25 +165,27 @@ pub struct Solution<'a, const D: usize> {
     /// Width of cells, metres.
     pub dx: Real,
     couplings: &'a Couplings,
+    /// How hard the pressures pull at bodies.
+    pull: &'a [f64],
     first: usize,
 }
 
-impl<const D: usize> Solution<'_, D> {
-    fn value(&self, unknown: Unknown) -> f64 {
-        match unknown {
-            Unknown::Cell(cell) => self.q[cell as usize],
-            Unknown::Shared(node) => self.shared_q[node as usize],
-        }
+fn value_of(q: &Field<f64>, shared_q: &[f64], unknown: Unknown) -> f64 {
+    match unknown {
+        Unknown::Cell(cell) => q[cell as usize],
+        Unknown::Shared(node) => shared_q[node as usize],
     }
+}
 
+impl<const D: usize> Solution<'_, D> {
     /// `J q`: the impulse of the pressures on a body's motions. Bodies count in the order in which the provider added them.
     pub fn impulse_on(&self, body: usize) -> Vec<f64> {
-        self.couplings.impulse(self.first + body, |unknown| self.value(unknown))
+        self.couplings.impulse(self.first + body, |unknown| value_of(self.q, self.shared_q, unknown))
     }
 
     /// `K J q`: how the velocities of its motions change, as the rows of the pressures saw it.
     pub fn change_of(&self, body: usize) -> Vec<f64> {
-        self.couplings.change(self.first + body, |unknown| self.value(unknown))
+        self.couplings.change(self.first + body, self.pull)
     }
 }
 
@@ -179,7 +198,8 @@ pub(super) fn add_bodies<const D: usize>(
     to.couplings.clear();
     let mut firsts = Vec::with_capacity(providers.len());
     for index in 0..providers.len() {
-        firsts.push(to.couplings.len());
+        let first = to.couplings.len();
+        firsts.push(first);
         // Tiles come first, and add nothing here.
         let (before, provider) = providers.split_at_mut(index);
         let tiles = before.iter().find_map(|other| other.tiling());
@@ -191,6 +211,7 @@ pub(super) fn add_bodies<const D: usize>(
             couplings: &mut to.couplings,
             rhs: &mut to.rhs,
             shared_rhs: &mut to.shared_rhs,
+            first,
             unknowns: Vec::new(),
             forces: Vec::new(),
         });
@@ -208,10 +229,11 @@ pub(super) fn write_back<const D: usize>(
     valid: &mut [FaceMask; D],
     q: &mut Field<f64>,
 ) {
+    let pull = from.couplings.pull(|unknown| value_of(q, &from.shared_q, unknown));
     for (provider, &first) in providers.iter_mut().zip(firsts) {
         let (shared_q, couplings, impulse) = (&from.shared_q, &from.couplings, problem.impulse);
         let dx = problem.blocks.grid().dx;
-        provider.respond(&Solution { q, shared_q, impulse, dx, couplings, first });
+        provider.respond(&Solution { q, shared_q, impulse, dx, couplings, pull: &pull, first });
         provider.write_back(problem.blocks, velocity, valid, q);
     }
 }

@@ -1,6 +1,6 @@
 //! Velocities at closed faces.
 
-use crate::geometry::{BodyShare, Boundary, Nearness, Walls};
+use crate::geometry::{BodyShare, Boundary, FAR, Nearness, SolidsNear, Walls};
 use crate::grid::{Blocks, Face, Field, SIDE, VOID, for_each_block};
 use crate::math::{Real, Side, Vector, flatten, unflatten};
 
@@ -58,19 +58,21 @@ pub fn stop_at_walls<const D: usize>(
         if nearness == Nearness::Clear {
             return;
         }
+        let near = match nearness {
+            Nearness::Moving => Some(solids_near(blocks, walls, slot)),
+            _ => None,
+        };
         for (axis, velocity) in velocity.into_iter().enumerate() {
             for (row, &bits) in
                 boundary.along[axis].block(slot).iter().enumerate().filter(|(_, bits)| **bits != 0)
             {
                 for x in (0..SIDE).filter(|x| bits & (1 << x) != 0) {
                     let local = row * SIDE + x;
-                    let of_wall = match nearness {
-                        Nearness::Moving => {
-                            let face = Face::of(unflatten(local, SIDE), axis, Side::Low);
-                            face_velocity(blocks, walls, slot, face, time) as f32
-                        }
-                        _ => 0.0,
-                    };
+                    let of_wall = near.as_ref().map_or(0.0, |near| {
+                        let centre =
+                            face_centre(blocks, slot, Face::of(unflatten(local, SIDE), axis, Side::Low));
+                        walls.velocity_of(near, &centre, time)[axis] as f32
+                    });
                     velocity[local] = if loose.is_empty() {
                         of_wall
                     } else {
@@ -85,6 +87,13 @@ pub fn stop_at_walls<const D: usize>(
             }
         }
     });
+}
+
+/// The solids that may be nearest to a place in a block where a wall is near.
+fn solids_near<const D: usize>(blocks: &Blocks<D>, walls: &Walls<D>, slot: usize) -> SolidsNear {
+    let (first, dx, half) = (blocks.first_cell(slot), blocks.grid().dx, 0.5 * SIDE as Real);
+    let middle = Vector::from_fn(|k, _| (Real::from(first[k]) + half) * dx);
+    walls.near(&middle, (half * (D as Real).sqrt() + Real::from(FAR)) * dx)
 }
 
 /// Velocity of the walls at the centre of a face, along the face's axis.
@@ -137,6 +146,9 @@ pub(super) fn scripted_flow<const D: usize>(
     open: Real,
     time: Real,
 ) -> Real {
+    if !boundary.is_swept(slot) {
+        return 0.0;
+    }
     let held: Real = bodies_at(blocks, boundary, slot, face).iter().map(|share| share.share).sum();
     let closed = (1.0 - open) - held;
     // The share of bodies is known to rounding.

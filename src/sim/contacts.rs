@@ -123,6 +123,9 @@ fn find_contacts<const D: usize>(
     }
     let mut contacts = Vec::new();
     let bodies: Vec<(usize, &Body<D>)> = walls.bodies(step.time).collect();
+    // How far the points of those may move, by solid.
+    let mut ways: Vec<Option<Real>> = vec![None; walls.solids.len()];
+    bodies.iter().for_each(|&(index, body)| ways[index] = Some(body.max_speed() * step.dt));
     for &(index, body) in &bodies {
         let solid = &walls.solids[index];
         let reach = NEAR * step.dx + (body.max_speed() + step.gravity * step.dt) * step.dt + KEPT * step.dx;
@@ -143,7 +146,7 @@ fn find_contacts<const D: usize>(
             }
         }
         for (other_index, other) in walls.solids.iter().enumerate() {
-            let is_body = bodies.iter().any(|&(index, _)| index == other_index);
+            let is_body = ways[other_index].is_some();
             // Two bodies meet once.
             if other_index == index || is_body && other_index < index || !other.is_present(step.time) {
                 continue;
@@ -151,16 +154,17 @@ fn find_contacts<const D: usize>(
             if other.body.is_some() && !is_body {
                 continue;
             }
+            let way = ways[other_index].unwrap_or(0.0);
+            if !other.may_reach(&body.position(), body.radius + reach + way) {
+                continue;
+            }
             if joints.iter().any(|joint| joint.overlaps() && joint.ties(index, other_index)) {
                 continue;
             }
-            let speed = other.body.as_ref().map_or(0.0, |other| other.max_speed() * step.dt);
             let scripted =
                 if is_body { 0.0 } else { other.velocity(&body.position(), step.time).norm() * step.dt };
-            let (posed, reach) = (other.at(step.time), reach + speed + scripted);
-            if !other.may_reach(&body.position(), body.radius + reach)
-                || posed.distance(&body.position()) > body.radius + reach
-            {
+            let (posed, reach) = (other.at(step.time), reach + way + scripted);
+            if posed.distance(&body.position()) > body.radius + reach {
                 continue;
             }
             let others = world_points(&scratch.points[other_index], other, step.time);
@@ -299,6 +303,8 @@ fn keep_few<const D: usize>(mut found: Vec<Contact<D>>, radius: Real, to: &mut V
 /// A row that a contact makes: its part of the motions of one body or two.
 struct Row {
     parts: Vec<(usize, Twist)>,
+    /// What an impulse along it does to the motions of each.
+    answers: Vec<Twist>,
     /// Velocity along it per impulse.
     answer: Real,
     impulse: Real,
@@ -324,10 +330,12 @@ fn predict<const D: usize>(
         bodies[index] = Some(predict_body(body, step));
     }
     let row_of = |parts: Vec<(usize, Twist)>, bodies: &[Option<Predicted>]| {
-        let answer = parts.iter().filter_map(|(index, part)| {
-            bodies[*index].as_ref().map(|predicted| dot(part, &answer_of::<D>(predicted, part)))
-        });
-        Row { answer: answer.sum(), parts, impulse: 0.0 }
+        let answer_of = |(index, part): &(usize, Twist)| {
+            bodies[*index].as_ref().map_or([0.0; MOST_MOTIONS], |body| answer_of::<D>(body, part))
+        };
+        let answers: Vec<Twist> = parts.iter().map(answer_of).collect();
+        let answer = parts.iter().zip(&answers).map(|((_, part), answer)| dot(part, answer)).sum();
+        Row { parts, answers, answer, impulse: 0.0 }
     };
     let row = |contact: &Contact<D>, direction: &Vector<D>| {
         let part = |index: usize, sign: Real| {
@@ -339,9 +347,13 @@ fn predict<const D: usize>(
         row_of(parts, &bodies)
     };
     let mut normals: Vec<Row> = contacts.iter().map(|contact| row(contact, &contact.normal)).collect();
-    let mut tangents: Vec<Vec<Row>> = contacts
+    // With the velocity of the other along them, if it is no body.
+    let mut tangents: Vec<Vec<(Row, Real)>> = contacts
         .iter()
-        .map(|contact| tangents_of(&contact.normal).iter().map(|tangent| row(contact, tangent)).collect())
+        .map(|contact| {
+            let tangents = tangents_of(&contact.normal).into_iter();
+            tangents.map(|tangent| (row(contact, &tangent), tangent.dot(&contact.velocity))).collect()
+        })
         .collect();
     let before: Vec<Real> = normals.iter().map(|row| speed_now(walls, row)).collect();
     let targets: Vec<Real> = contacts
@@ -378,7 +390,7 @@ fn predict<const D: usize>(
         let rate = spring.damping + spring.stiffness * step.dt;
         let force = spring.stiffness * spring.stretch + rate * (speed(&bodies, &row) - tie.target);
         let impulse = -force * step.dt / (1.0 + rate * step.dt * row.answer);
-        push::<D>(&mut bodies, &mut row, impulse);
+        push(&mut bodies, &mut row, impulse);
         plan.add_impulse(&row);
     }
     plan.hands.resize(grips.len(), [0.0; 3]);
@@ -386,7 +398,7 @@ fn predict<const D: usize>(
         let mut row = row_of(vec![pull.part], &bodies);
         if row.answer > 0.0 {
             let impulse = pull.impulse(speed(&bodies, &row), row.answer, step.dt);
-            push::<D>(&mut bodies, &mut row, impulse);
+            push(&mut bodies, &mut row, impulse);
             plan.add_impulse(&row);
             let force = &mut plan.hands[pull.hand];
             (0..D).for_each(|axis| force[axis] += pull.part.1[axis] * impulse / step.dt);
@@ -395,7 +407,7 @@ fn predict<const D: usize>(
     for _ in 0..SWEEPS {
         for (tie, row) in ties.iter_mut().filter(|(_, row)| row.answer > 0.0) {
             let wanted = row.impulse + (tie.target - speed(&bodies, row)) / row.answer;
-            push::<D>(&mut bodies, row, wanted.clamp(tie.range[0], tie.range[1]));
+            push(&mut bodies, row, wanted.clamp(tie.range[0], tie.range[1]));
         }
         for (index, contact) in contacts.iter().enumerate() {
             let normal = &mut normals[index];
@@ -404,14 +416,12 @@ fn predict<const D: usize>(
             }
             let missing = targets[index] - speed(&bodies, normal);
             let impulse = (normal.impulse + missing / normal.answer).max(0.0);
-            push::<D>(&mut bodies, normal, impulse);
+            push(&mut bodies, normal, impulse);
             let most = contact.friction * impulse;
-            for (tangent, direction) in tangents[index].iter_mut().zip(tangents_of(&contact.normal)) {
-                if tangent.answer > 0.0 {
-                    let slip = speed(&bodies, tangent) - direction.dot(&contact.velocity);
-                    let impulse = (tangent.impulse - slip / tangent.answer).clamp(-most, most);
-                    push::<D>(&mut bodies, tangent, impulse);
-                }
+            for (tangent, wall) in tangents[index].iter_mut().filter(|(tangent, _)| tangent.answer > 0.0) {
+                let slip = speed(&bodies, tangent) - *wall;
+                let impulse = (tangent.impulse - slip / tangent.answer).clamp(-most, most);
+                push(&mut bodies, tangent, impulse);
             }
         }
     }
@@ -431,8 +441,8 @@ fn predict<const D: usize>(
         plan.holds.push(Hold { parts: normal.parts, target });
         tangents
             .iter()
-            .filter(|tangent| tangent.impulse != 0.0)
-            .for_each(|tangent| plan.add_impulse(tangent));
+            .filter(|(tangent, _)| tangent.impulse != 0.0)
+            .for_each(|(tangent, _)| plan.add_impulse(tangent));
     }
     plan
 }
@@ -496,12 +506,11 @@ fn speed_now<const D: usize>(walls: &Walls<D>, row: &Row) -> Real {
 }
 
 /// Changes the impulse of a row.
-fn push<const D: usize>(bodies: &mut [Option<Predicted>], row: &mut Row, impulse: Real) {
+fn push(bodies: &mut [Option<Predicted>], row: &mut Row, impulse: Real) {
     let change = impulse - row.impulse;
     row.impulse = impulse;
-    for (index, part) in &row.parts {
+    for ((index, _), answer) in row.parts.iter().zip(&row.answers) {
         let Some(body) = &mut bodies[*index] else { continue };
-        let answer = answer_of::<D>(body, part);
         body.velocity.iter_mut().zip(answer).for_each(|(velocity, answer)| *velocity += answer * change);
     }
 }

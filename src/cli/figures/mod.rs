@@ -13,7 +13,7 @@ use super::args::{BenchArguments, FiguresArguments};
 use super::outputs::prepare_folder;
 use super::progress::Progress;
 use super::view::{layers, write_whole};
-use super::{Failure, print, source, thread_count, variants};
+use super::{Failure, print, source, stairs, thread_count, variants};
 use crate::export::Picture;
 use crate::runner::{SolverError, start_solver};
 use crate::scene::{AnyScene, Overrides};
@@ -117,6 +117,11 @@ pub fn figures(arguments: &FiguresArguments, stop: &Arc<AtomicBool>) -> Result<(
     }
     if wanted("released") {
         page.released(&released(threads, stop)?);
+    }
+    if wanted("stairs") {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|error| Failure::Work(error.to_string()))?;
+        page.stairs(&pool.install(|| stairs::compare(stop))?);
     }
     if wanted("speed") {
         for (number, scene, cells) in SPEEDS {

@@ -1,5 +1,6 @@
 //! The page as text.
 
+use super::super::stairs::{CELLS, Compared, FINER};
 use super::list::{Against, BANDS, BANDS_AT, BANDS_OF, Figure, Panel, RELEASED_CELLS};
 
 /// A page that grows.
@@ -85,6 +86,27 @@ impl Page {
                       --fps 1000 --frames 1 --stats first.jsonl\n```\n";
     }
 
+    /// Adds cut cells against whole ones.
+    pub fn stairs(&mut self, found: &[Compared]) {
+        let fine = FINER * CELLS;
+        self.text += &format!(
+            "\n## Cut cells against stairs\n\nFigures 2 and 4 of Batty, Bertails and Bridson (2007): solids that cut the \
+             cells of a coarse grid ({CELLS} × {CELLS}) bring its flow closer to that of a grid {FINER} times finer \
+             ({fine} × {fine}) than solids of whole cells, `--set walls=voxel`. Velocities away from solids: root of \
+             the mean square difference, over that of the fine ones.\n\n"
+        );
+        let rows = found.iter().map(|compared| {
+            vec![
+                compared.flow.to_owned(),
+                compared.walls.to_owned(),
+                format!("{:.1} %", 100.0 * compared.velocities),
+                format!("{:+.1} %", 100.0 * compared.energy),
+            ]
+        });
+        let head = ["flow", "solids", "velocities off", "kinetic energy off"];
+        self.table(&head, &rows.collect::<Vec<_>>());
+    }
+
     /// Adds a table of speeds.
     pub fn speed(&mut self, number: &str, scene: &str, cells: usize, table: &str) {
         self.text += &format!(
@@ -129,6 +151,8 @@ mod tests {
         }
         page.bands(&[0.0, 0.5, 1.5]);
         page.released(&[("released_bubble", "constraint", 1.97, 2.0)]);
+        let compared = Compared { flow: "vortex", walls: "cut cells", velocities: 0.031, energy: -0.02 };
+        page.stairs(&[compared]);
         page.speed("14", "splash_tank", 128, "one  \n  two\n");
         let text = page.finish();
         for panel in FIGURES.iter().flat_map(|figure| figure.panels) {
@@ -136,5 +160,6 @@ mod tests {
             assert!(text.contains(&command(panel)), "{panel:?}");
         }
         assert!(text.contains("| -1.5 % |") && text.contains("one\n  two\n```") && text.contains("1.50"));
+        assert!(text.contains("| vortex | cut cells | 3.1 % | -2.0 % |"));
     }
 }

@@ -12,7 +12,7 @@ use crate::math::{Real, Side, power};
 
 pub use sample::block_is_solid;
 use sample::{nearness, reach, sample_block};
-pub use walls::Walls;
+pub use walls::{SolidsNear, Walls};
 
 /// Distances are stored in cells and cut off here: nothing farther away matters to any stage.
 pub const FAR: f32 = 4.0;
@@ -89,13 +89,15 @@ pub struct Boundary<const D: usize> {
     pub open: [Field<f32>; D],
     /// Closed low faces that lie along a wall, per axis: a bit per face, a byte per row of eight along x.
     pub along: [Field<u8>; D],
-    /// What bodies close, in the order of slots, axes and cells.
+    /// What bodies close, in the order of slots, axes and cells, and where that of each slot begins.
     held: Vec<BodyShare>,
+    held_of: Vec<u32>,
     found: Box<[Vec<BodyShare>; CHUNKS]>,
     /// When solids were sampled, and where bodies were.
     sampled: (Real, Vec<Pose<D>>),
     bits: Field<WallBits>,
     near: Vec<Nearness>,
+    swept: Vec<bool>,
     due: Vec<bool>,
     stale: Slots,
 }
@@ -108,10 +110,12 @@ impl<const D: usize> Boundary<D> {
             open: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
             along: std::array::from_fn(|_| Field::new(block_cells(D) / SIDE, 0)),
             held: Vec::new(),
+            held_of: Vec::new(),
             found: Box::new(std::array::from_fn(|_| Vec::new())),
             sampled: (Real::NAN, Vec::new()),
             bits: Field::new(1, WallBits::CLEAR),
             near: Vec::new(),
+            swept: Vec::new(),
             due: Vec::new(),
             stale: Slots::default(),
         }
@@ -121,6 +125,12 @@ impl<const D: usize> Boundary<D> {
     #[inline]
     pub fn nearness(&self, slot: usize) -> Nearness {
         self.near[slot]
+    }
+
+    /// Whether a solid that moves by a script is near the block in a slot.
+    #[inline]
+    pub fn is_swept(&self, slot: usize) -> bool {
+        self.swept[slot]
     }
 
     /// What walls do to a block's cells.
@@ -150,6 +160,7 @@ impl<const D: usize> Boundary<D> {
         self.along.iter_mut().for_each(|along| along.resize(blocks.slot_count()));
         self.bits.resize(blocks.slot_count());
         self.near.resize(blocks.slot_count(), Nearness::Clear);
+        self.swept.resize(blocks.slot_count(), false);
         // A block is due when it is new here, when a moving solid is near, or when one was.
         let due = &mut self.due;
         due.clear();
@@ -178,7 +189,7 @@ impl<const D: usize> Boundary<D> {
         }
         stale.refill(blocks.slots(), |slot| due[slot]);
         for &slot in stale.as_slice() {
-            near[slot as usize] = nearness(blocks, walls, slot as usize, time);
+            (near[slot as usize], self.swept[slot as usize]) = nearness(blocks, walls, slot as usize, time);
         }
         self.found.iter_mut().for_each(Vec::clear);
         let near = &self.near;
@@ -208,6 +219,10 @@ impl<const D: usize> Boundary<D> {
         self.held.retain(|held| stays[held.slot as usize]);
         self.found.iter().for_each(|found| self.held.extend_from_slice(found));
         self.held.sort_unstable_by_key(BodyShare::key);
+        self.held_of.clear();
+        self.held_of.resize(blocks.slot_count() + 1, 0);
+        self.held.iter().for_each(|held| self.held_of[held.slot as usize + 1] += 1);
+        (1..self.held_of.len()).for_each(|slot| self.held_of[slot] += self.held_of[slot - 1]);
     }
 
     /// All shares of faces that bodies close, in the order of slots, axes and cells.
@@ -220,11 +235,12 @@ impl<const D: usize> Boundary<D> {
         if self.held.is_empty() {
             return &[];
         }
-        let wanted = (slot as u32, axis as u8, local as u16);
-        let place = |share: &BodyShare| (share.slot, share.axis, share.local);
-        let first = self.held.partition_point(|share| place(share) < wanted);
-        let count = self.held[first..].iter().take_while(|share| place(share) == wanted).count();
-        &self.held[first..first + count]
+        let own = &self.held[self.held_of[slot] as usize..self.held_of[slot + 1] as usize];
+        let wanted = (axis as u8, local as u16);
+        let place = |share: &BodyShare| (share.axis, share.local);
+        let first = own.partition_point(|share| place(share) < wanted);
+        let count = own[first..].iter().take_while(|share| place(share) == wanted).count();
+        &own[first..first + count]
     }
 
     /// Derives the bits anew from open shares that were set by hand.
@@ -262,7 +278,7 @@ impl<const D: usize> Boundary<D> {
             + self.open.iter().map(Field::bytes).sum::<usize>()
             + self.along.iter().map(Field::bytes).sum::<usize>()
             + self.bits.bytes()
-            + 2 * self.near.capacity()
+            + 3 * self.near.capacity()
     }
 }
 

@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use crate::geometry::fraction::{corner_mean, positive_segment, positive_square, snap};
+use crate::geometry::{PosedSolid, Solid};
 use crate::grid::{Blocks, SIDE};
 use crate::math::{Real, Vector, power, unflatten};
 
-use super::shares::{FaceNodes, NodesWithBodies, OTHERS};
+use super::shares::{CUTS, FaceNodes, NodesWithBodies, OTHERS};
 use super::voxels::{Voxels, each_solid_near};
 use super::{BodyShare, FAR, Nearness, WallBits, Walls};
 
@@ -20,23 +21,28 @@ pub(super) fn reach<const D: usize>(blocks: &Blocks<D>, coords: [i32; D]) -> (Ve
     (centre, radius, radius + FAR as Real * dx)
 }
 
+/// How a block lies with respect to the solids, and whether one that moves by a script is near.
 pub(super) fn nearness<const D: usize>(
     blocks: &Blocks<D>,
     walls: &Walls<D>,
     slot: usize,
     time: Real,
-) -> Nearness {
+) -> (Nearness, bool) {
     let (centre, _, reach) = reach(blocks, blocks.coords(slot));
     let mut near = if walls.side_distance(&centre) <= reach { Nearness::Static } else { Nearness::Clear };
+    let mut is_swept = false;
     for solid in &walls.solids {
-        if solid.may_reach(&centre, reach) && solid.distance(&centre, time) <= reach {
-            if solid.is_moving() {
-                return Nearness::Moving;
-            }
-            near = Nearness::Static;
+        let is_known = near == Nearness::Moving && (is_swept || solid.body.is_some());
+        if !is_known && solid.may_reach(&centre, reach) && solid.distance(&centre, time) <= reach {
+            is_swept |= solid.is_moving() && solid.body.is_none();
+            near = if near == Nearness::Moving || solid.is_moving() {
+                Nearness::Moving
+            } else {
+                Nearness::Static
+            };
         }
     }
-    near
+    (near, is_swept)
 }
 
 /// Whether a block lies so far inside the walls that no liquid cell ever looks at its corners or faces.
@@ -47,7 +53,10 @@ pub fn block_is_solid<const D: usize>(
     time: Real,
 ) -> bool {
     let (centre, radius, _) = reach(blocks, coords);
-    walls.distance(&centre, time) <= -(radius + blocks.grid().dx)
+    let deep = radius + blocks.grid().dx;
+    let is_deep =
+        |solid: &Solid<D>| solid.may_reach(&centre, -deep) && solid.distance(&centre, time) <= -deep;
+    walls.side_distance(&centre) <= -deep || walls.solids.iter().any(is_deep)
 }
 
 /// Samples one block: corner distances, open shares from the distances at the corners of each face, and which of the
@@ -90,7 +99,8 @@ pub(super) fn sample_block<const D: usize>(
         let share = |base, axis| voxels.open_share(base, axis);
         return derive_block::<D>(node, share, |base, axis| share(base, axis) == 0.0, corner, open, along);
     }
-    let mut bodies: Vec<FaceNodes> = Vec::new();
+    let mut bodies: Vec<FaceNodes<D>> = Vec::new();
+    let mut around: Vec<Near<'_, D>> = Vec::new();
     // Whether a solid that moves by a script is near.
     let mut is_swept = false;
     for (group, solids) in walls.solids.chunks(GROUP).enumerate() {
@@ -108,21 +118,20 @@ pub(super) fn sample_block<const D: usize>(
             };
             let padding = body.padding(dx);
             let distance = |x: &Vector<D>| (((posed.distance(x) - padding) / dx) as f32).clamp(-FAR, FAR);
-            // Corners that may be within FAR of it.
             let middle = body.position() / dx - Vector::from_fn(|k, _| Real::from(first[k] - 1));
-            let reach = (body.radius + padding) / dx + Real::from(FAR);
-            let within: [Range<usize>; D] = std::array::from_fn(|k| {
-                let at = |x: Real| x.clamp(0.0, NODES as Real) as usize;
-                at((middle[k] - reach).ceil())..at((middle[k] + reach).floor() + 1.0)
-            });
+            let reach = (body.radius + padding) / dx;
+            around.push(Near { posed: *posed, padding, middle, reach });
+            // The corners of all faces that it may cut.
+            let within = nodes_within(&middle, reach + Real::from(CUTS) + 1.0);
             if within.iter().any(Range::is_empty) {
                 continue;
             }
-            let mut corner = vec![FAR; node.len()];
-            each_node(&within, |index| corner[index] = distance(&place(index)));
             let solid = (group * GROUP + i) as u32;
             let midway = |base: usize, arm| distance(&(place(base) + arm * dx));
-            bodies.push(FaceNodes::new::<D>(solid, corner, &within, midway));
+            bodies.push(FaceNodes::new(solid, within, |index| distance(&place(index)), midway));
+        }
+        if near.iter().enumerate().all(|(i, solid)| solid.is_none() || body(i).is_some()) {
+            continue;
         }
         for (index, value) in node.iter_mut().enumerate() {
             let x = place(index);
@@ -133,21 +142,33 @@ pub(super) fn sample_block<const D: usize>(
             }
         }
     }
-    if let Some(found) = found.filter(|_| is_swept || !bodies.is_empty()) {
+    if let Some(found) = found.filter(|_| is_swept || !around.is_empty()) {
         let others = if is_swept {
             // As exact as bodies: one too heavy to be moved is a solid with a script.
             let distance = |x: &Vector<D>| ((walls.scripted_distance(x, time) / dx) as f32).clamp(-FAR, FAR);
             let midway = |base: usize, arm| distance(&(place(base) + arm * dx));
-            FaceNodes::new::<D>(OTHERS, node.to_vec(), &all_nodes(), midway)
+            FaceNodes::new(OTHERS, all_nodes(), |index| node[index], midway)
         } else {
-            FaceNodes::plain::<D>(node.to_vec())
+            FaceNodes::plain(node)
         };
-        let sampled = NodesWithBodies { others, bodies };
-        sampled.nearest(node);
-        sampled.find_shares::<D>(slot, found);
+        for body in &bodies {
+            body.each_distance(|index, distance| node[index] = node[index].min(distance));
+        }
+        // Further away only where nothing else is nearer.
+        for Near { posed, padding, middle, reach } in &around {
+            each_node(&nodes_within(middle, reach + Real::from(FAR)), |index| {
+                let corner = Vector::<D>::from_fn(|k, _| (index / STRIDE[k] % NODES) as Real);
+                if (corner - middle).norm() - reach < Real::from(node[index]) {
+                    let distance = (posed.distance(&place(index)) - padding) / dx;
+                    node[index] = node[index].min((distance as f32).max(-FAR));
+                }
+            });
+        }
+        let sampled = NodesWithBodies::new(others, bodies);
+        sampled.find_shares(slot, found);
         return derive_block::<D>(
             node,
-            |base, axis| sampled.open_share::<D>(base, axis),
+            |base, axis| sampled.open_share(base, axis),
             |base, axis| lies_along::<D>(node, base, axis),
             corner,
             open,
@@ -162,6 +183,25 @@ pub(super) fn sample_block<const D: usize>(
         open,
         along,
     )
+}
+
+/// A body near a block.
+struct Near<'a, const D: usize> {
+    posed: PosedSolid<'a, D>,
+    /// Metres.
+    padding: Real,
+    /// Its centre of mass, in cells from the block's first corner.
+    middle: Vector<D>,
+    /// How far from there nothing of it is any more, in cells.
+    reach: Real,
+}
+
+/// The corners of a block that are no further from a point along any axis, all in cells from the first corner.
+fn nodes_within<const D: usize>(middle: &Vector<D>, reach: Real) -> [Range<usize>; D] {
+    std::array::from_fn(|k| {
+        let at = |x: Real| x.clamp(0.0, NODES as Real) as usize;
+        at((middle[k] - reach).ceil())..at((middle[k] + reach).floor() + 1.0)
+    })
 }
 
 /// Corners of a block along each axis: its own, those on its high sides, and one more layer below for the normals.

@@ -6,84 +6,134 @@ use crate::geometry::fraction::{corner_mean, positive_segment, positive_square, 
 use crate::grid::SIDE;
 use crate::math::{Real, Vector, power, unflatten};
 
-use super::BodyShare;
 use super::sample::{NODES, STRIDE, all_nodes, corner_of, each_node, positive_share};
+use super::{BodyShare, FAR};
 
-/// What a body, or all other solids together, do to the corners and faces of a block.
-pub(super) struct FaceNodes {
+/// What a body, or all other solids together, do to the corners and faces of a part of a block.
+pub(super) struct FaceNodes<const D: usize> {
     /// The body: its place among the solids. [`OTHERS`] for all that are none.
     solid: u32,
+    /// The corners that it is about: all that it may come close to.
+    within: [Range<usize>; D],
+    /// Steps between these along each axis.
+    stride: [usize; D],
     /// Distances at the corners, in cells.
     node: Vec<f32>,
     /// Per axis, by the lowest corner of a face: what they close of it, alone.
-    closed: Vec<Vec<f32>>,
+    closed: [Vec<f32>; D],
 }
 
 /// Sides and solids that are no bodies.
 pub(super) const OTHERS: u32 = u32::MAX;
 
-impl FaceNodes {
-    /// From the distances at the corners.
-    pub fn plain<const D: usize>(node: Vec<f32>) -> Self {
-        let share = |base, axis| snap(positive_share::<D>(&node, base, axis));
-        let closed = closed_shares::<D>(&all_nodes(), share);
-        FaceNodes { solid: OTHERS, node, closed }
+/// No point of a face is farther from its nearest corner, in cells: further away, nothing cuts it.
+pub(super) const CUTS: f32 = 0.75;
+
+impl<const D: usize> FaceNodes<D> {
+    /// From the distances at all corners.
+    pub fn plain(node: &[f32]) -> Self {
+        let mut nodes = FaceNodes::at_corners(OTHERS, all_nodes(), |base| node[base]);
+        nodes.close(|nodes, at, _, axis| snap(positive_share::<D>(&nodes.node, at, axis)));
+        nodes
     }
 
-    /// From the distances at the corners and, for faces that may be cut, at any point given by a corner and an arm from there in
+    /// From distances at corners and, for faces that may be cut, at any point given by a corner and an arm from there in
     /// cells. Those faces are halved along each of their axes: between corners alone a ball is a polyhedron, and with a
     /// radius of six cells it would be released with an acceleration that is off by 2.2 percent instead of 1.5.
-    /// It closes nothing beyond the corners `within`.
-    pub fn new<const D: usize>(
+    /// Nothing is cut whose corners are not all `within`.
+    pub fn new(
         solid: u32,
-        node: Vec<f32>,
-        within: &[Range<usize>; D],
+        within: [Range<usize>; D],
+        corner: impl Fn(usize) -> f32,
         midway: impl Fn(usize, Vector<D>) -> f32,
     ) -> Self {
-        let share = |base, axis| snap(halved_share::<D>(&node, base, axis, |arm| midway(base, arm)));
-        let closed = closed_shares::<D>(within, share);
-        FaceNodes { solid, node, closed }
-    }
-}
-
-/// One minus the share of every face of a block, per axis, by the lowest corner of the face, which is one of those `within`.
-fn closed_shares<const D: usize>(
-    within: &[Range<usize>; D],
-    share: impl Fn(usize, usize) -> f32,
-) -> Vec<Vec<f32>> {
-    let of_axis = |axis: usize| {
-        let mut closed = vec![0.0; power(NODES, D)];
-        each_node(within, |base| {
-            let has_corners = (0..D).filter(|&k| k != axis).all(|k| base / STRIDE[k] % NODES + 1 < NODES);
-            if has_corners {
-                closed[base] = 1.0 - share(base, axis);
-            }
+        let mut nodes = FaceNodes::at_corners(solid, within, corner);
+        nodes.close(|nodes, at, base, axis| {
+            snap(halved_share::<D>(&nodes.node, &nodes.stride, at, axis, |arm| midway(base, arm)))
         });
-        closed
-    };
-    (0..D).map(of_axis).collect()
+        nodes
+    }
+
+    fn at_corners(solid: u32, within: [Range<usize>; D], corner: impl Fn(usize) -> f32) -> Self {
+        let mut count = 1;
+        let stride = std::array::from_fn(|k| {
+            count *= within[k].len();
+            count / within[k].len().max(1)
+        });
+        let mut node = Vec::with_capacity(count);
+        each_node(&within, |base| node.push(corner(base)));
+        FaceNodes { solid, within, stride, node, closed: std::array::from_fn(|_| vec![0.0; count]) }
+    }
+
+    /// Finds what of faces is closed: one minus `share(self, place of the lowest corner here, that in the block, axis)`.
+    fn close(&mut self, share: impl Fn(&Self, usize, usize, usize) -> f32) {
+        let mut closed = std::mem::replace(&mut self.closed, std::array::from_fn(|_| Vec::new()));
+        for (axis, closed) in closed.iter_mut().enumerate() {
+            let mut at = 0;
+            each_node(&self.within, |base| {
+                let has_corners =
+                    (0..D).filter(|&k| k != axis).all(|k| base / STRIDE[k] % NODES + 1 < self.within[k].end);
+                if has_corners {
+                    closed[at] = 1.0 - share(self, at, base, axis);
+                }
+                at += 1;
+            });
+        }
+        self.closed = closed;
+    }
+
+    /// Where a corner of the block is in the lists, if it is in them.
+    fn place(&self, base: usize) -> Option<usize> {
+        let mut place = 0;
+        for k in 0..D {
+            let at = base / STRIDE[k] % NODES;
+            if !self.within[k].contains(&at) {
+                return None;
+            }
+            place += (at - self.within[k].start) * self.stride[k];
+        }
+        Some(place)
+    }
+
+    /// What it closes of a face, alone.
+    fn closed(&self, base: usize, axis: usize) -> f32 {
+        self.place(base).map_or(0.0, |at| self.closed[axis][at])
+    }
+
+    /// Distance at a corner; far from it the most there is.
+    fn distance(&self, base: usize) -> f32 {
+        self.place(base).map_or(FAR, |at| self.node[at])
+    }
+
+    /// Calls `each(corner in the block, distance)`.
+    pub fn each_distance(&self, mut each: impl FnMut(usize, f32)) {
+        let mut at = 0;
+        each_node(&self.within, |base| {
+            each(base, self.node[at]);
+            at += 1;
+        });
+    }
 }
 
 /// Share of a face where a distance is positive, from the corners of the face or, where it may be cut, of its halves or quarters.
 fn halved_share<const D: usize>(
     node: &[f32],
+    stride: &[usize; D],
     base: usize,
     axis: usize,
     midway: impl Fn(Vector<D>) -> f32,
 ) -> f32 {
-    // No point of a face is farther from its nearest corner.
-    const REACH: f32 = 0.75;
     let others = [(axis + 1) % D, (axis + 2) % D];
     let corners = power(2, D - 1);
     let corner = |c: usize| {
-        node[base + (0..D - 1).filter(|i| c >> i & 1 == 1).map(|i| STRIDE[others[i]]).sum::<usize>()]
+        node[base + (0..D - 1).filter(|i| c >> i & 1 == 1).map(|i| stride[others[i]]).sum::<usize>()]
     };
     let (least, most) = (0..corners)
         .map(corner)
         .fold((f32::INFINITY, f32::NEG_INFINITY), |(least, most), d| (least.min(d), most.max(d)));
-    if least > REACH {
+    if least > CUTS {
         return 1.0;
-    } else if most < -REACH {
+    } else if most < -CUTS {
         return 0.0;
     }
     // At multiples of half a face.
@@ -111,53 +161,59 @@ fn halved_share<const D: usize>(
 
 /// A block near bodies. Each solid closes what it would close alone: with the smallest of all distances instead, a gap
 /// without a corner of a cell in it would be shut.
-pub(super) struct NodesWithBodies {
+pub(super) struct NodesWithBodies<const D: usize> {
     /// Sides and all solids that are no bodies, by the smallest of their distances.
-    pub others: FaceNodes,
-    pub bodies: Vec<FaceNodes>,
+    others: FaceNodes<D>,
+    bodies: Vec<FaceNodes<D>>,
+    /// Per axis, by the lowest corner of a face: what bodies close of it.
+    held: [Vec<f32>; D],
 }
 
-impl NodesWithBodies {
-    /// The smallest distance of all.
-    pub fn nearest(&self, node: &mut [f32]) {
-        for body in &self.bodies {
-            node.iter_mut().zip(&body.node).for_each(|(least, &own)| *least = least.min(own));
+impl<const D: usize> NodesWithBodies<D> {
+    pub fn new(others: FaceNodes<D>, bodies: Vec<FaceNodes<D>>) -> Self {
+        let mut held = std::array::from_fn(|_| vec![0.0; power(NODES, D)]);
+        for body in &bodies {
+            let mut at = 0;
+            each_node(&body.within, |base| {
+                held.iter_mut().zip(&body.closed).for_each(|(held, closed)| held[base] += closed[at]);
+                at += 1;
+            });
         }
+        NodesWithBodies { others, bodies, held }
     }
 
     /// The open share of a face.
-    pub fn open_share<const D: usize>(&self, base: usize, axis: usize) -> f32 {
-        let bodies = self.bodies.iter().map(|body| body.closed[axis][base]);
-        snap((1.0 - self.others.closed[axis][base] - bodies.sum::<f32>()).max(0.0))
+    pub fn open_share(&self, base: usize, axis: usize) -> f32 {
+        snap((1.0 - self.others.closed[axis][base] - self.held[axis][base]).max(0.0))
     }
 
     /// Whether a cell has no open face.
-    fn is_closed<const D: usize>(&self, base: usize) -> bool {
+    fn is_closed(&self, base: usize) -> bool {
         (0..D).all(|axis| {
-            self.open_share::<D>(base, axis) == 0.0 && self.open_share::<D>(base + STRIDE[axis], axis) == 0.0
+            self.open_share(base, axis) == 0.0 && self.open_share(base + STRIDE[axis], axis) == 0.0
         })
     }
 
     /// The solid nearest to a cell's centre: a place among the bodies, or none.
-    fn owner<const D: usize>(&self, base: usize) -> Option<usize> {
-        let centre = |node: &[f32]| corner_mean::<D>(base, |k| STRIDE[k], |at| node[at]);
-        let others = (centre(&self.others.node), None);
-        let bodies = self.bodies.iter().enumerate().map(|(k, body)| (centre(&body.node), Some(k)));
+    fn owner(&self, base: usize) -> Option<usize> {
+        let centre = |nodes: &FaceNodes<D>| corner_mean::<D>(base, |k| STRIDE[k], |at| nodes.distance(at));
+        let others = (centre(&self.others), None);
+        let bodies = self.bodies.iter().enumerate().map(|(k, body)| (centre(body), Some(k)));
         bodies.fold(others, |best, next| if next.0 < best.0 { next } else { best }).1
     }
 
     /// Lists what bodies close of the block's faces. A closed face of a cell without any open one belongs to the solid that
     /// this cell is part of: what flows through the surface of such cells then sums to zero for every motion.
-    pub fn find_shares<const D: usize>(&self, slot: usize, found: &mut Vec<BodyShare>) {
+    pub fn find_shares(&self, slot: usize, found: &mut Vec<BodyShare>) {
         for axis in 0..D {
             for local in 0..power(SIDE, D) {
                 let base = corner_of::<D>(unflatten(local, SIDE).map(|c| c as i32));
-                let alone = |body: &FaceNodes| f64::from(body.closed[axis][base]);
-                let bodies: f64 = self.bodies.iter().map(alone).sum();
-                if bodies <= 0.0 {
+                if self.held[axis][base] <= 0.0 {
                     continue;
                 }
-                let open = self.open_share::<D>(base, axis);
+                let alone = |body: &FaceNodes<D>| f64::from(body.closed(base, axis));
+                let bodies: f64 = self.bodies.iter().map(alone).sum();
+                let open = self.open_share(base, axis);
                 let mut add = |body: usize, share: f64| {
                     let solid = self.bodies[body].solid;
                     found.push(BodyShare {
@@ -169,9 +225,9 @@ impl NodesWithBodies {
                     });
                 };
                 if open == 0.0 {
-                    let sides = [base - STRIDE[axis], base].map(|cell| (self.is_closed::<D>(cell), cell));
+                    let sides = [base - STRIDE[axis], base].map(|cell| (self.is_closed(cell), cell));
                     if let Some((_, cell)) = sides.into_iter().find(|(closed, _)| *closed) {
-                        if let Some(body) = self.owner::<D>(cell) {
+                        if let Some(body) = self.owner(cell) {
                             add(body, 1.0);
                         }
                         continue;

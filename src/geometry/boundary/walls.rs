@@ -21,6 +21,15 @@ pub struct Walls<const D: usize> {
     pub slip: [[bool; 2]; D],
 }
 
+/// Solids that may matter to a place, without asking for memory: some, or too many to list.
+#[derive(Clone, Copy, Debug)]
+pub struct SolidsNear {
+    list: [u32; MOST_NEAR],
+    count: usize,
+}
+
+const MOST_NEAR: usize = 64;
+
 impl<const D: usize> Walls<D> {
     /// Signed distance to the nearest solid or closed side, metres, negative inside.
     pub fn distance(&self, x: &Vector<D>, time: Real) -> Real {
@@ -95,8 +104,39 @@ impl<const D: usize> Walls<D> {
 
     /// Velocity of the nearest solid's material at `x`; zero next to a side of the domain.
     pub fn velocity(&self, x: &Vector<D>, time: Real) -> Vector<D> {
+        self.nearest_velocity(self.solids.iter(), x, time)
+    }
+
+    /// The solids that may come within a distance of a point.
+    pub fn near(&self, x: &Vector<D>, distance: Real) -> SolidsNear {
+        let mut near = SolidsNear { list: [0; MOST_NEAR], count: 0 };
+        for (index, _) in self.solids.iter().enumerate().filter(|(_, solid)| solid.may_reach(x, distance)) {
+            if let Some(place) = near.list.get_mut(near.count) {
+                *place = index as u32;
+            }
+            near.count += 1;
+        }
+        near
+    }
+
+    /// Like [`Self::velocity`], if the nearest solid is one of these.
+    pub fn velocity_of(&self, near: &SolidsNear, x: &Vector<D>, time: Real) -> Vector<D> {
+        match near.list.get(..near.count) {
+            Some(list) => {
+                self.nearest_velocity(list.iter().map(|&index| &self.solids[index as usize]), x, time)
+            }
+            None => self.velocity(x, time),
+        }
+    }
+
+    fn nearest_velocity<'a>(
+        &'a self,
+        solids: impl Iterator<Item = &'a Solid<D>>,
+        x: &Vector<D>,
+        time: Real,
+    ) -> Vector<D> {
         let mut nearest: Option<(Real, &Solid<D>)> = None;
-        for solid in &self.solids {
+        for solid in solids {
             let least = nearest.map_or(Real::INFINITY, |nearest| nearest.0);
             // Quick to see of a body.
             if nearest.is_none() || solid.may_reach(x, least) {

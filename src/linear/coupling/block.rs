@@ -3,13 +3,14 @@
 //! With `d` the diagonal of the network `L` and `ω` a damping factor, one step solves
 //! `(d/ω + Wᵀ W) y = (b − L x − Wᵀ W x)` on these unknowns, by Woodbury's formula with the small matrix
 //! `S = 1 + ω W d⁻¹ Wᵀ`. Sweeps over the other unknowns leave them alone. As `L ≤ 2 d` there, the step converges for bodies of
-//! any mass; bodies that share an unknown are solved together.
+//! any mass; bodies that share an unknown are solved together. With ties, `Wᵀ W = W₀ᵀ A⁻¹ W₀`, and the step solves with
+//! `A + ω W₀ d⁻¹ W₀ᵀ`: weights are those of `W₀` throughout.
 
-use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
-
-use crate::math::Sets;
+use std::sync::Arc;
 
 use super::super::layout::Node;
+use super::sparse::{SparseBlocks, SparseFactors};
+use super::ties::Ties;
 use super::{Couplings, Unknown};
 
 /// `ω`, for two and three dimensions.
@@ -56,13 +57,6 @@ struct Body {
     first_weight: usize,
 }
 
-/// Bodies that share unknowns: their rows of `S`, factored.
-#[derive(Clone, Debug)]
-struct Cluster {
-    rows: Vec<u32>,
-    factors: Option<Cholesky<f64, Dyn>>,
-}
-
 /// The unknowns of a level that touch bodies: cells by colour, explicit nodes, and orphans. An orphan is a finer node that has no
 /// parent, since nothing of the network reaches beyond it, and that bodies still connect with others.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +70,9 @@ pub(in super::super) struct CoupledBlock {
     row_count: usize,
     /// `ω / d`.
     step: Vec<f64>,
-    clusters: Vec<Cluster>,
+    ties: Option<Arc<Ties>>,
+    /// Of `S`, or `A + ω W₀ d⁻¹ W₀ᵀ`.
+    factors: SparseFactors,
     parents: Vec<Parent>,
     /// Nodes that are linked to these unknowns and touch no body, and their parents.
     beside: Vec<(Node, Node)>,
@@ -120,6 +116,7 @@ impl CoupledBlock {
             }
         }
         let rows: Vec<usize> = (0..couplings.len()).map(|body| couplings.rows_of(body).len()).collect();
+        self.ties = couplings.ties.clone();
         self.collect(&rows, entries, &[], level);
     }
 
@@ -145,7 +142,7 @@ impl CoupledBlock {
             }
         }
         let rows: Vec<usize> = self.bodies.iter().map(|body| body.rows).collect();
-        let mut coarse = CoupledBlock::default();
+        let mut coarse = CoupledBlock { ties: self.ties.clone(), ..CoupledBlock::default() };
         coarse.collect(&rows, entries, &grounds, level);
         self.find_beside(level);
         let first = coarse.nodes.len() - grounds.len();
@@ -242,17 +239,12 @@ impl CoupledBlock {
     /// Makes the block ready for [`Self::relax`].
     pub fn factor(&mut self) {
         let mut size = vec![0.0; self.nodes.len()];
-        let mut clusters = Sets::default();
-        clusters.reset(self.bodies.len());
-        let mut first = vec![u32::MAX; self.nodes.len()];
-        for (index, body) in self.bodies.iter().enumerate() {
+        // Entries by unknown: the end of each one's list, then the lists, of bodies and where weights start.
+        let mut ends = vec![0usize; self.nodes.len() + 1];
+        for body in &self.bodies {
             for (at, weights) in self.entries(body) {
                 size[at] += weights.iter().map(|weight| weight * weight).sum::<f64>();
-                if first[at] == u32::MAX {
-                    first[at] = index as u32;
-                } else {
-                    clusters.join(first[at], index as u32);
-                }
+                ends[at + 1] += 1;
             }
         }
         let step = |(row, size): (&Row, f64)| match row.diagonal {
@@ -261,46 +253,27 @@ impl CoupledBlock {
             _ => 0.0,
         };
         self.step = self.rows.iter().zip(size).map(step).collect();
-        let mut members: Vec<Vec<usize>> = vec![Vec::new(); self.bodies.len()];
-        for index in (0..self.bodies.len()).filter(|&index| self.bodies[index].entries > 0) {
-            members[clusters.find(index as u32) as usize].push(index);
-        }
-        members.retain(|members| !members.is_empty());
-        self.clusters = members.iter().map(|members| self.cluster(members)).collect();
-    }
-
-    /// `S` of some bodies, factored.
-    fn cluster(&self, members: &[usize]) -> Cluster {
-        let rows: Vec<u32> = members
-            .iter()
-            .flat_map(|&index| {
-                let body = &self.bodies[index];
-                body.first_row as u32..(body.first_row + body.rows) as u32
-            })
-            .collect();
-        // Entries of all members by unknown.
-        let mut columns: Vec<(u32, usize, &[f64])> = Vec::new();
-        let mut first = 0;
-        for &index in members {
-            let body = &self.bodies[index];
-            columns.extend(self.entries(body).map(|(at, weights)| (at as u32, first, weights)));
-            first += body.rows;
-        }
-        columns.sort_by_key(|&(at, first, _)| (at, first));
-        let mut matrix = DMatrix::identity(rows.len(), rows.len());
-        for same in columns.chunk_by(|a, b| a.0 == b.0) {
-            let step = self.step[same[0].0 as usize];
-            for &(_, first, weights) in same {
-                for &(_, other, others) in same {
-                    for (i, weight) in weights.iter().enumerate() {
-                        for (j, other_weight) in others.iter().enumerate() {
-                            matrix[(first + i, other + j)] += step * weight * other_weight;
-                        }
-                    }
-                }
+        (1..ends.len()).for_each(|at| ends[at] += ends[at - 1]);
+        let mut lists: Vec<(usize, &[f64])> = vec![(0, &[]); self.at.len()];
+        for (index, body) in self.bodies.iter().enumerate() {
+            for (at, weights) in self.entries(body) {
+                lists[ends[at]] = (index, weights);
+                ends[at] += 1;
             }
         }
-        Cluster { rows, factors: Cholesky::new(matrix) }
+        let mut matrix = match &self.ties {
+            Some(ties) => ties.matrix.clone(),
+            None => SparseBlocks::identity(self.bodies.iter().map(|body| body.rows)),
+        };
+        let mut start = 0;
+        for (&end, &step) in ends.iter().zip(&self.step) {
+            let list = &lists[start..end];
+            for (k, &own) in list.iter().enumerate() {
+                list[..=k].iter().for_each(|&other| matrix.add(own, other, step));
+            }
+            start = end;
+        }
+        self.factors = matrix.factor().unwrap_or_default();
     }
 
     /// The unknowns of a body, with their weights.
@@ -322,12 +295,23 @@ impl CoupledBlock {
         &self.rows[index]
     }
 
-    /// Rows of `W`.
+    /// Rows of `W`, and of `W₀`.
     pub fn row_count(&self) -> usize {
         self.row_count
     }
 
-    /// Calls `each(row, unknown, weight)` for all entries of `W`.
+    /// Calls `each(row, column, value)` for all entries of `A − 1`, between rows of `W₀`, that are not zero.
+    pub fn each_tie(&self, mut each: impl FnMut(usize, usize, f64)) {
+        let Some(ties) = &self.ties else { return };
+        ties.matrix.each_entry(|row, column, value| {
+            let more = if row == column { value - 1.0 } else { value };
+            if more != 0.0 {
+                each(row, column, more);
+            }
+        });
+    }
+
+    /// Calls `each(row, unknown, weight)` for all entries of `W₀`: what is free of `W` is free of it, too.
     pub fn each_weight(&self, mut each: impl FnMut(usize, usize, f64)) {
         for body in &self.bodies {
             for (at, weights) in self.entries(body) {
@@ -346,11 +330,23 @@ impl CoupledBlock {
                 forces.iter_mut().zip(weights).for_each(|(force, weight)| *force += weight * x);
             }
         }
+        if let Some(ties) = &self.ties {
+            ties.factors.forward(&mut forces);
+        }
         forces
     }
 
     /// Calls `add(node, value)` with the entries of `Wᵀ f`.
     pub fn scatter(&self, forces: &[f64], mut add: impl FnMut(Node, f64)) {
+        let mut tied = Vec::new();
+        let forces = match &self.ties {
+            Some(ties) => {
+                tied.extend_from_slice(forces);
+                ties.factors.backward(&mut tied);
+                tied.as_slice()
+            }
+            None => forces,
+        };
         for body in &self.bodies {
             let forces = &forces[body.first_row..body.first_row + body.rows];
             for (at, weights) in self.entries(body) {
@@ -405,12 +401,15 @@ impl CoupledBlock {
         let x = std::mem::take(&mut self.x);
         self.apply(|at| f64::from(x[at]));
         self.x = x;
+        if let Some(ties) = &self.ties {
+            ties.factors.solve(&mut self.forces);
+        }
         let mut term = std::mem::take(&mut self.term);
         self.transpose(&mut term);
         self.term = term;
     }
 
-    /// `forces = W x`.
+    /// `forces = W₀ x`.
     fn apply(&mut self, x: impl Fn(usize) -> f64) {
         let mut forces = std::mem::take(&mut self.forces);
         forces.fill(0.0);
@@ -424,7 +423,7 @@ impl CoupledBlock {
         self.forces = forces;
     }
 
-    /// `out = Wᵀ forces`.
+    /// `out = W₀ᵀ forces`.
     fn transpose(&self, out: &mut [f64]) {
         out.fill(0.0);
         for body in &self.bodies {
@@ -446,15 +445,7 @@ impl CoupledBlock {
         let change = std::mem::take(&mut self.change);
         self.apply(|at| change[at]);
         self.change = change;
-        for cluster in &self.clusters {
-            let Some(factors) = &cluster.factors else { continue };
-            let rows = cluster.rows.iter().map(|&row| self.forces[row as usize]);
-            let mut answer = DVector::from_iterator(cluster.rows.len(), rows);
-            factors.solve_mut(&mut answer);
-            for (&row, &value) in cluster.rows.iter().zip(answer.iter()) {
-                self.forces[row as usize] = value;
-            }
-        }
+        self.factors.solve(&mut self.forces);
         let mut term = std::mem::take(&mut self.term);
         self.transpose(&mut term);
         for (index, (change, term)) in self.change.iter_mut().zip(&term).enumerate() {
@@ -518,13 +509,12 @@ impl CoupledBlock {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         let links = |row: &Row| row.links.capacity() * size_of::<(Node, f32)>() + size_of::<Row>();
-        let factors = self.clusters.iter().map(|cluster| 8 * cluster.rows.len().pow(2));
         self.nodes.capacity() * (4 + 8 + 6 * 8)
             + self.rows.iter().map(links).sum::<usize>()
             + self.at.capacity() * 4
             + self.beside.capacity() * 8
             + self.outward.capacity() * 12
             + self.weights.capacity() * 8
-            + factors.sum::<usize>()
+            + self.factors.bytes()
     }
 }

@@ -8,7 +8,7 @@
 //! x = L⁺ b − U C⁻¹ Uᵀ b + V (Zᵀ Wᵀ C⁻¹ W Z)⁺ Vᵀ b,   V = Z − U C⁻¹ W Z,
 //! ```
 //!
-//! symmetric and positive whatever `b` is, and the solution wherever there is one.
+//! (with ties, `A + W₀ U` for `C` and `W₀` for `W`,) symmetric and positive whatever `b` is, and the solution wherever there is one.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
@@ -23,6 +23,24 @@ struct Further {
     index: usize,
     /// One over the diagonal, 0 where there is none.
     inverse: f64,
+}
+
+/// Cholesky factors, some columns at a time: of a matrix of a thousand rows several times faster than one by one.
+fn factor(mut matrix: DMatrix<f64>) -> Option<Cholesky<f64, Dyn>> {
+    const COLUMNS: usize = 48;
+    let size = matrix.nrows();
+    for start in (0..size).step_by(COLUMNS) {
+        let width = COLUMNS.min(size - start);
+        let end = start + width;
+        let own = Cholesky::new(matrix.view((start, start), (width, width)).into_owned())?.l();
+        matrix.view_mut((start, start), (width, width)).copy_from(&own);
+        let mut turned = matrix.view((end, start), (size - end, width)).transpose();
+        own.solve_lower_triangular_mut(&mut turned);
+        let below = turned.transpose();
+        matrix.view_mut((end, start), (size - end, width)).copy_from(&below);
+        matrix.view_mut((end, end), (size - end, size - end)).gemm(-1.0, &below, &turned, 1.0);
+    }
+    Some(Cholesky::pack_dirty(matrix))
 }
 
 /// What bodies add to the exact solve of a level.
@@ -76,12 +94,14 @@ impl CoupledSolve {
         let total = size + self.further.len();
         let mut row_of = vec![usize::MAX; block.row_count()];
         let mut rows = 0;
-        block.each_weight(|row, _, _| {
+        let mut count = |row: usize| {
             if row_of[row] == usize::MAX {
                 row_of[row] = rows;
                 rows += 1;
             }
-        });
+        };
+        block.each_weight(|row, _, _| count(row));
+        block.each_tie(|row, _, _| count(row));
         let mut w = DMatrix::zeros(rows, total);
         block.each_weight(|row, index, weight| w[(row_of[row], at[index])] += weight);
         self.u = w.transpose();
@@ -91,6 +111,7 @@ impl CoupledSolve {
             further.iter_mut().zip(&self.further).for_each(|(value, further)| *value *= further.inverse);
         }
         let mut c = DMatrix::identity(rows, rows) + &w * &self.u;
+        block.each_tie(|row, column, value| c[(row_of[row], row_of[column])] += value);
         c = 0.5 * (&c + c.transpose());
         // Components: those of the network, and what has neither link nor ground.
         let of = |at: usize| match at.checked_sub(size) {
@@ -104,7 +125,7 @@ impl CoupledSolve {
                 }
             });
         });
-        let Some(factors) = Cholesky::new(c) else { return };
+        let Some(factors) = factor(c) else { return };
         let held = &indicators.held;
         let answer = factors.solve(&indicators.columns);
         let product = indicators.columns.transpose() * &answer;
@@ -152,5 +173,24 @@ impl CoupledSolve {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         8 * (self.u.len() + self.v.len() + self.b.len() + self.u.ncols().pow(2))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::hash_unit;
+
+    #[test]
+    fn factors_are_those_found_column_by_column() {
+        for size in [1, 47, 48, 130] {
+            let root = DMatrix::from_fn(size, size, |i, j| f64::from(hash_unit((i * 211 + j) as u64)) - 0.5);
+            let matrix = &root * root.transpose() + DMatrix::identity(size, size);
+            let b = DVector::from_fn(size, |i, _| (i % 7) as f64 - 2.0);
+            let [found, expected] = [factor(matrix.clone()), Cholesky::new(matrix)]
+                .map(|factors| factors.expect("positive").solve(&b));
+            assert!((&found - &expected).amax() < 1e-10, "{size} rows");
+        }
+        assert!(factor(-DMatrix::<f64>::identity(60, 60)).is_none());
     }
 }

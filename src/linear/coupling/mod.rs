@@ -6,20 +6,29 @@
 //!
 //! * [`Couplings`]: what a solve is given.
 //! * `block`: all unknowns of a level that touch bodies, relaxed together, and `W` on that level.
+//! * `ties`: what ties many bodies together, and `sparse`: the matrices of that.
 //! * `exact`: the term in the exact solve of the coarsest level.
 //! * `null`: constants that are free in spite of bodies.
 
 mod block;
 mod exact;
 mod null;
+mod sparse;
+mod ties;
 
 pub(super) use block::{CoupledBlock, LevelRows, Row};
 pub(super) use exact::CoupledSolve;
 pub(super) use null::{Indicators, free_means};
+pub use ties::TieRow;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use nalgebra::DMatrix;
+
+use sparse::SparseBlocks;
+use ties::Ties;
 
 /// An unknown of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +55,7 @@ pub struct Couplings {
     /// Per column: its numbers in `J`.
     forces: Vec<f64>,
     columns: Vec<(Unknown, u32)>,
+    ties: Option<Arc<Ties>>,
 }
 
 /// One body: where its rows and columns of `W` are.
@@ -70,6 +80,7 @@ impl Couplings {
         self.weights.clear();
         self.roots.clear();
         self.forces.clear();
+        self.ties = None;
     }
 
     /// Whether there is no body.
@@ -122,12 +133,54 @@ impl Couplings {
         rows
     }
 
+    /// Ties all bodies that were added by rows. Returns how much faster each of them is on account of what the rows miss.
+    pub fn tie(&mut self, rows: &[TieRow]) -> Vec<Vec<f64>> {
+        let mut matrix = SparseBlocks::identity(self.bodies.iter().map(|body| body.rows));
+        let mut pull = vec![0.0; self.rows()];
+        for TieRow { parts, missing, give } in rows {
+            let own: Vec<(usize, Vec<f64>)> = parts
+                .iter()
+                .map(|(body, motion)| {
+                    let root = &self.roots[*body];
+                    let along = |row: usize| (0..motion.len()).map(|k| root[(row, k)] * motion[k]).sum();
+                    (*body, (0..root.nrows()).map(along).collect())
+                })
+                .collect();
+            let size: f64 = own.iter().flat_map(|(_, part)| part).map(|value| value * value).sum();
+            if size <= 0.0 {
+                continue;
+            }
+            let factor = 1.0 / (give * size);
+            for (k, (body, part)) in own.iter().enumerate() {
+                let first = self.bodies[*body].first_row;
+                let pull = pull[first..].iter_mut().zip(part);
+                pull.for_each(|(pull, part)| *pull += factor * missing * part);
+                for (other, others) in &own[..=k] {
+                    matrix.add((*body, part), (*other, others), factor);
+                }
+            }
+        }
+        let Some(factors) = matrix.factor() else { return vec![Vec::new(); self.len()] };
+        factors.solve(&mut pull);
+        self.ties = Some(Arc::new(Ties { matrix, factors }));
+        (0..self.len()).map(|body| self.change(body, &pull)).collect()
+    }
+
+    /// Calls `each(unknown, flow)` with the flow `Jᵀ v` out of the unknowns that a body touches.
+    pub fn each_flow(&self, body: usize, velocity: &[f64], mut each: impl FnMut(Unknown, f64)) {
+        let CoupledBody { first_column, columns, first_force, .. } = self.bodies[body];
+        let forces = self.forces[first_force..].chunks_exact(velocity.len().max(1));
+        for (&unknown, forces) in self.unknowns[first_column..first_column + columns].iter().zip(forces) {
+            each(unknown, forces.iter().zip(velocity).map(|(force, velocity)| force * velocity).sum());
+        }
+    }
+
     /// Rows of `W`, of all bodies together.
     pub fn rows(&self) -> usize {
         self.bodies.last().map_or(0, |body| body.first_row + body.rows)
     }
 
-    /// The columns of a body: the unknown of each, and its numbers in [`Self::rows_of`] of `W`.
+    /// The columns of a body: the unknown of each, and its numbers in [`Self::rows_of`] of `W`, as it is without ties.
     pub fn columns(&self, body: usize) -> impl Iterator<Item = (Unknown, &[f64])> {
         let CoupledBody { rows, first_column, columns, first_weight, .. } = self.bodies[body];
         (0..columns).map(move |column| {
@@ -149,15 +202,65 @@ impl Couplings {
         impulse
     }
 
-    /// `K J q` of a body, as `Rᵀ W q`: the velocities whose flow is what the rows of the system see.
-    pub fn change(&self, body: usize, q: impl Fn(Unknown) -> f64) -> Vec<f64> {
-        let root = &self.roots[body];
-        let mut forces = vec![0.0; root.nrows()];
-        for (unknown, weights) in self.columns(body) {
-            let q = q(unknown);
-            forces.iter_mut().zip(weights).for_each(|(force, weight)| *force += weight * q);
+    /// `A⁻¹ W₀ q` of all bodies.
+    pub fn pull(&self, q: impl Fn(Unknown) -> f64) -> Vec<f64> {
+        let mut pull = vec![0.0; self.rows()];
+        for body in 0..self.len() {
+            let own = &mut pull[self.rows_of(body)];
+            for (unknown, weights) in self.columns(body) {
+                let q = q(unknown);
+                own.iter_mut().zip(weights).for_each(|(pull, weight)| *pull += weight * q);
+            }
         }
-        (0..root.ncols()).map(|k| (0..root.nrows()).map(|row| root[(row, k)] * forces[row]).sum()).collect()
+        if let Some(ties) = &self.ties {
+            ties.factors.solve(&mut pull);
+        }
+        pull
+    }
+
+    /// What a [`Self::pull`] makes of a body's velocities, `K J q` as `Rᵀ A⁻¹ W₀ q`: the flow of that is what the rows of the
+    /// system see.
+    pub fn change(&self, body: usize, pull: &[f64]) -> Vec<f64> {
+        let (root, own) = (&self.roots[body], &pull[self.rows_of(body)]);
+        (0..root.ncols()).map(|k| (0..root.nrows()).map(|row| root[(row, k)] * own[row]).sum()).collect()
+    }
+
+    /// For small systems: the entries of the bodies' term.
+    pub fn each_entry(
+        &self,
+        place: impl Fn(Unknown) -> Option<usize>,
+        mut each: impl FnMut(usize, usize, f64),
+    ) {
+        let Some(ties) = &self.ties else {
+            for body in 0..self.len() {
+                let columns = self.columns(body).filter_map(|(unknown, w)| Some((place(unknown)?, w)));
+                let columns: Vec<(usize, &[f64])> = columns.collect();
+                for (column, weights) in &columns {
+                    for (row, others) in &columns {
+                        each(*row, *column, weights.iter().zip(*others).map(|(a, b)| a * b).sum());
+                    }
+                }
+            }
+            return;
+        };
+        let mut columns: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for body in 0..self.len() {
+            for (unknown, weights) in self.columns(body) {
+                if let Some(at) = place(unknown) {
+                    let column = columns.entry(at).or_insert_with(|| vec![0.0; self.rows()]);
+                    column[self.rows_of(body)].copy_from_slice(weights);
+                }
+            }
+        }
+        columns.values_mut().for_each(|column| ties.factors.forward(column));
+        for (&column, weights) in &columns {
+            for (&row, others) in &columns {
+                let value: f64 = weights.iter().zip(others).map(|(a, b)| a * b).sum();
+                if value != 0.0 {
+                    each(row, column, value);
+                }
+            }
+        }
     }
 
     /// Whether a body pushes an unknown.

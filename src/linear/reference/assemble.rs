@@ -131,16 +131,7 @@ pub fn assemble_with_bodies<const D: usize>(
                 is_linked.then_some(network.cells.len() + node as usize)
             }
         };
-        for body in 0..couplings.len() {
-            let columns = couplings.columns(body).filter_map(|(unknown, w)| Some((row(unknown)?, w)));
-            let columns: Vec<(usize, &[f64])> = columns.collect();
-            for (column, weights) in &columns {
-                for (row, others) in &columns {
-                    let value = weights.iter().zip(*others).map(|(a, b)| a * b).sum::<f64>();
-                    matrix.add_triplet(*row, *column, value);
-                }
-            }
-        }
+        couplings.each_entry(row, |row, column, value| matrix.add_triplet(row, column, value));
     }
     for (body, bodies) in bodies.iter().flat_map(|bodies| bodies.list.iter().map(move |body| (body, bodies)))
     {

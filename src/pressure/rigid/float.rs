@@ -127,6 +127,9 @@ pub(super) fn float<const D: usize>(
             let cell = unflatten::<D>(local, SIDE);
             let centre = face_centre(blocks, slot, Face::of(cell, UP, Side::Low));
             // Further away both shares are none, or all.
+            if (centre - body.position()).norm() > body.radius + 0.5 * (D as Real).sqrt() * dx {
+                continue;
+            }
             if posed.distance(&centre).abs() > 0.5 * (D as Real).sqrt() * dx {
                 continue;
             }

@@ -4,6 +4,9 @@
 //! of the face. The solve finds the new motion `v = v* + K J q` with the pressures. `K` is the inverse of the mass matrix, less what
 //! contacts take away: for rows `N v = target`, `K = M⁻¹ − M⁻¹ Nᵀ (N M⁻¹ Nᵀ)⁺ N M⁻¹`.
 //!
+//! That `K` is dense. Larger groups, heaps of bodies that lie on each other, go into the solve body by body, with the rows beside
+//! them: see `linear::coupling`. There, rows give way a little.
+//!
 //! Units are those of the pressures: masses over `ρ dx^D`, arms in cells, angular velocities times `dx`.
 //!
 //! **Archimedes.** Still liquid pushes a body up by the weight of `Σ b` over faces across the vertical, whole layers of cells, and
@@ -19,6 +22,7 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::geometry::{Body, BodyShare, Twist, Walls, motions};
 use crate::grid::{Face, SIDE};
+use crate::linear::TieRow;
 use crate::math::{Real, Side, Vector, unflatten};
 
 use super::Problem;
@@ -82,9 +86,22 @@ struct Group<'a> {
     /// Places among the bodies.
     bodies: Vec<usize>,
     rows: Vec<&'a Hold>,
-    /// Its number in the system, if any fluid pushes it.
+    /// Its number in the system, if any fluid pushes it; the first of one for each body of a large group.
     coupled: Option<usize>,
 }
+
+impl Group<'_> {
+    /// Whether its bodies go into the solve one by one.
+    fn is_large(&self, size: usize) -> bool {
+        self.bodies.len() * size > MOST_TOGETHER
+    }
+}
+
+/// Most motions of a group whose response is found at once.
+const MOST_TOGETHER: usize = 36;
+/// How much rows of larger groups give way. Contacts repeat each other nearly, as those of two boxes along a face do, and what is
+/// left between them must not throw bodies sideways: a hundredth of a degree between normals is that of a contact seen from both sides.
+const GIVE: Real = 1e-4;
 
 impl<'a, const D: usize> RigidBodies<'a, D> {
     /// All bodies that are there at a time, in a liquid of that density, with external impulses (kg m/s, kg m²/s) on those that
@@ -134,6 +151,17 @@ impl<'a, const D: usize> RigidBodies<'a, D> {
     pub fn impulses_of_holds(&self, holds: &[Hold]) -> Vec<Real> {
         let mut found = vec![0.0; holds.len()];
         for group in self.groups.iter().filter(|group| !group.rows.is_empty()) {
+            if group.is_large(motions(D)) {
+                for row in &group.rows {
+                    let place = holds.iter().position(|hold| std::ptr::eq(hold, *row));
+                    let answer = GIVE * self.along(row, |body, part| part.dot(&(&body.response * part)));
+                    let missing = row.target - self.along(row, |body, part| part.dot(&body.after));
+                    if let Some(place) = place.filter(|_| answer > 0.0) {
+                        found[place] = missing / answer;
+                    }
+                }
+                continue;
+            }
             let tied = Tied::new(group, &self.bodies, motions(D));
             let moved = |of: &dyn Fn(&Member) -> DVector<f64>| tied.gather(group, &self.bodies, of);
             let free = moved(&|body| &body.free + &body.response * &body.push);
@@ -145,6 +173,15 @@ impl<'a, const D: usize> RigidBodies<'a, D> {
             }
         }
         found
+    }
+
+    /// The sum of `of(body, part)` over the bodies of a row.
+    fn along(&self, row: &Hold, of: impl Fn(&Member, &DVector<f64>) -> f64) -> f64 {
+        let parts = row.parts.iter().filter_map(|(solid, part)| {
+            let body = self.bodies.iter().find(|body| body.solid == *solid)?;
+            Some(of(body, &DVector::from_row_slice(&part[..motions(D)])))
+        });
+        parts.sum()
     }
 
     fn body(&self, member: &Member) -> &Body<D> {
@@ -177,7 +214,15 @@ impl<const D: usize> BodyProvider<D> for RigidBodies<'_, D> {
             member.gauge = sums.gauge;
         }
         let mut count = 0;
-        for group in &mut self.groups {
+        let mut rows = Vec::new();
+        for index in 0..self.groups.len() {
+            if self.groups[index].is_large(size) {
+                self.groups[index].coupled = Some(count);
+                rows.extend(self.add_one_by_one(index, count, &faces, weight, to));
+                count += self.groups[index].bodies.len();
+                continue;
+            }
+            let group = &mut self.groups[index];
             let tied = Tied::new(group, &self.bodies, size);
             let mut start = tied.gather(group, &self.bodies, &|body| body.free.clone());
             let mut response = tied.response.clone();
@@ -209,6 +254,17 @@ impl<const D: usize> BodyProvider<D> for RigidBodies<'_, D> {
                 self.bodies[body].after = start.rows(place * size, size).into_owned();
             }
         }
+        if rows.is_empty() {
+            return;
+        }
+        let changes = to.tie(rows);
+        for group in self.groups.iter().filter(|group| group.is_large(size)) {
+            let changes = changes[group.coupled.unwrap_or(0)..].iter();
+            for (&body, change) in group.bodies.iter().zip(changes) {
+                let after = self.bodies[body].after.iter_mut().enumerate().zip(change);
+                after.for_each(|((motion, after), change)| *after += change / unit(motion));
+            }
+        }
     }
 
     fn respond(&mut self, solution: &Solution<'_, D>) {
@@ -217,6 +273,18 @@ impl<const D: usize> BodyProvider<D> for RigidBodies<'_, D> {
         let unit = |motion: usize| if motion < D { 1.0 } else { dx };
         for group in &self.groups {
             let Some(index) = group.coupled else { continue };
+            if group.is_large(size) {
+                for (number, &body) in (index..).zip(&group.bodies) {
+                    let member = &mut self.bodies[body];
+                    member.rest = gauge(member, solution);
+                    let (impulse, change) = (solution.impulse_on(number), solution.change_of(number));
+                    for motion in 0..size {
+                        member.after[motion] += change[motion] / unit(motion);
+                        member.push[motion] = impulse[motion] * weight * unit(motion);
+                    }
+                }
+                continue;
+            }
             let (impulse, change) = (solution.impulse_on(index), solution.change_of(index));
             for (place, &body) in group.bodies.iter().enumerate() {
                 let member = &mut self.bodies[body];
@@ -242,6 +310,41 @@ fn touches_unknown<const D: usize>(face: &BodyFace, to: &CoupledSystem<'_, D>) -
 type Moved = (BodyFace, Twist);
 
 impl<const D: usize> RigidBodies<'_, D> {
+    /// Adds the bodies of a large group to the system, where the first of them has the number `first`. Returns the rows that tie
+    /// them there.
+    fn add_one_by_one(
+        &mut self,
+        index: usize,
+        first: usize,
+        faces: &[Vec<Moved>],
+        weight: f64,
+        to: &mut CoupledSystem<'_, D>,
+    ) -> Vec<TieRow> {
+        let (size, dx) = (motions(D), to.problem.blocks.grid().dx);
+        let unit = |motion: usize| if motion < D { 1.0 } else { dx };
+        let mut number = vec![usize::MAX; self.walls.solids.len()];
+        for (place, &body) in self.groups[index].bodies.iter().enumerate() {
+            let member = &mut self.bodies[body];
+            number[member.solid] = first + place;
+            member.after = member.free.clone();
+            let scaled =
+                DMatrix::from_fn(size, size, |i, j| member.response[(i, j)] * weight * unit(i) * unit(j));
+            let velocity: Vec<f64> = (0..size).map(|k| member.free[k] * unit(k)).collect();
+            to.add_body(&scaled, &velocity, faces[body].iter().map(|(face, own)| (*face, &own[..size])));
+        }
+        let row = |hold: &&Hold| TieRow {
+            parts: hold
+                .parts
+                .iter()
+                .filter(|(solid, _)| number[*solid] != usize::MAX)
+                .map(|(solid, part)| (number[*solid], (0..size).map(|k| part[k] / unit(k)).collect()))
+                .collect(),
+            missing: hold.target - self.along(hold, |body, part| part.dot(&body.free)),
+            give: GIVE,
+        };
+        self.groups[index].rows.iter().map(row).collect()
+    }
+
     /// The faces that each body closes.
     fn faces_of_bodies(&self, problem: &Problem<'_, D>) -> Vec<Vec<Moved>> {
         let mut faces: Vec<Vec<Moved>> = self.bodies.iter().map(|_| Vec::new()).collect();

@@ -1,6 +1,7 @@
 //! Rigid bodies that liquid and gravity move.
 
 mod contacts;
+mod forces;
 mod hands;
 mod joints;
 mod projection;

@@ -209,7 +209,7 @@ fn all_fall_alike_3d() {
 }
 
 /// Kinetic energy of faces between liquid cells.
-fn energy_of_liquid<const D: usize>(tank: &Tank<D>) -> f64 {
+pub fn energy_of_liquid<const D: usize>(tank: &Tank<D>) -> f64 {
     let faces = tank.faces().into_iter().filter(|face| {
         [face.index, tank.below(face)].iter().all(|&index| tank.label(index) == Label::Liquid)
     });

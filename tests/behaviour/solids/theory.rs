@@ -3,6 +3,7 @@
 
 use std::f64::consts::PI;
 use std::sync::Arc;
+use std::time::Instant;
 
 use glug::geometry::{MOST_MOTIONS, Material, Motion, Polygon, Shape, Solid, Twist};
 use glug::math::{Vector, hash_unit};
@@ -324,4 +325,52 @@ fn few_iterations_are_enough_3d() {
 fn few_iterations_are_enough_at_128_cells() {
     few_iterations_are_enough::<2>(128);
     few_iterations_are_enough::<3>(128);
+}
+
+/// Milliseconds that a projection takes with balls of half the liquid's density, the least of some.
+fn milliseconds<const D: usize>(cells: usize, balls: &[(Vector<D>, f64)]) -> f64 {
+    let bodies = balls.iter().map(|&(centre, radius)| body(ball(centre, radius), 0.5, [0.0; MOST_MOTIONS]));
+    let mut tank = Tank::<D>::new([cells; D], 1.0, bodies.collect());
+    tank.fill(|x| x[1] - 0.93 * cells as f64);
+    tank.set_velocity(crate::tank::noise);
+    tank.impulse[1] = -FALL;
+    tank.node.fill(FREE);
+    let (walls, velocity) = (tank.walls.clone(), tank.velocity.clone());
+    let time = |_| {
+        tank.velocity.clone_from(&velocity);
+        let start = Instant::now();
+        let mut rigid = RigidBodies::new(&walls, 1.0, 0.0, &[], &[]);
+        let solved = tank.project_with(&mut [&mut rigid], 1e-5);
+        assert!(solved.info.converged, "{:?}", solved.info);
+        start.elapsed().as_secs_f64() * 1e3
+    };
+    (0..5).map(time).fold(f64::INFINITY, f64::min)
+}
+
+/// One body costs at most 1.15 times the projection without it, a hundred at most twice.
+fn bodies_cost_little<const D: usize>(cells: usize, radii: [[f64; 2]; 2]) {
+    let alone = milliseconds::<D>(cells, &[]);
+    for ((count, most), radii) in [(1, 1.15), (100, 2.0)].into_iter().zip(radii) {
+        let with = milliseconds(cells, &scattered::<D>(cells, count, radii));
+        println!(
+            "{D}D, {cells} cells: {alone:.1} ms, {with:.1} ms with {count} bodies, {:.2} times",
+            with / alone
+        );
+        assert!(
+            with < most * alone,
+            "{D}D, {cells} cells, {count} bodies: {with:.1} ms, alone {alone:.1} ms"
+        );
+    }
+}
+
+#[test]
+#[ignore = "measures"]
+fn bodies_cost_little_2d() {
+    bodies_cost_little::<2>(512, [[40.0, 40.0], [12.0, 19.0]]);
+}
+
+#[test]
+#[ignore = "measures"]
+fn bodies_cost_little_3d() {
+    bodies_cost_little::<3>(128, [[20.0, 20.0], [4.0, 9.0]]);
 }
