@@ -16,7 +16,9 @@ mod surface;
 mod touch;
 
 pub use body::{Body, BodyState, MOST_MOTIONS, Material, Response, Twist, motions, spin_of};
-pub use boundary::{BodyShare, Boundary, CellBits, FAR, Nearness, WallBits, Walls, block_is_solid, free_shares};
+pub use boundary::{
+    BodyShare, Boundary, CellBits, FAR, Nearness, WallBits, Walls, block_is_solid, free_shares,
+};
 pub use joint::{Joint, JointKind, Motor};
 pub use keyframes::{Interpolation, Keyframes, Placement};
 pub use label::{Label, Settled, label_cells};

@@ -28,7 +28,8 @@ pub use params::{
     WallCells, param, params_table, set_param,
 };
 pub use report::{
-    BubbleReport, CellCounts, Divergence, FrameReport, LiquidReport, SolveReport, TileCounts, SmokeReport, UnknownCounts,
+    BubbleReport, CellCounts, Divergence, FrameReport, LiquidReport, SmokeReport, SolveReport, TileCounts,
+    UnknownCounts,
 };
 pub use setup::{AirSource, Drain, Flow, LiquidBody, Setup, SmokeBody, SmokeSource, Source};
 pub use simulation::{MemoryReport, SimError, Simulation};

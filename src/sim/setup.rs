@@ -161,4 +161,14 @@ impl<const D: usize> Setup<D> {
     pub fn has_smoke(&self) -> bool {
         !self.smoke.is_empty() || !self.smoke_sources.is_empty()
     }
+
+    /// How dense smoke is at most, kg/m³, and how far its temperature is from that of the surroundings, K.
+    pub fn full_smoke(&self) -> Option<[f32; 2]> {
+        let bodies = self.smoke.iter().map(|body| [body.density, body.heat]);
+        let sources = self.smoke_sources.iter();
+        let all = bodies.chain(sources.map(|source| [source.density, source.heat.unwrap_or(0.0)]));
+        let most =
+            |[density, heat]: [Real; 2], next: [Real; 2]| [density.max(next[0]), heat.max(next[1].abs())];
+        self.has_smoke().then(|| all.fold([0.0; 2], most).map(|value| value as f32))
+    }
 }

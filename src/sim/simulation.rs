@@ -32,7 +32,9 @@ pub enum SimError {
         time: Real,
     },
     /// Nothing to simulate.
-    #[error("the scene holds neither liquid nor smoke: no particle fits into its liquid bodies, and it has no source")]
+    #[error(
+        "the scene holds neither liquid nor smoke: no particle fits into its liquid bodies, and it has no source"
+    )]
     NoLiquid,
 }
 

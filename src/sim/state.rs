@@ -149,7 +149,7 @@ impl<const D: usize> State<D> {
             velocity: std::array::from_fn(|_| Field::new(cells, 0.0)),
             earlier: std::array::from_fn(|_| Field::new(cells, 0.0)),
             gas: Gas::new(),
-            smoke: Smoke::new(setup.has_smoke()),
+            smoke: Smoke::new(setup.full_smoke()),
             surface: Field::new(cells, crate::liquid::KERNEL_CELLS * setup.grid.dx as f32),
             pressure: Pressure::new(D),
             tiles: TileMemory::default(),

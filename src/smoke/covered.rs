@@ -28,7 +28,12 @@ pub(super) fn make_way<const D: usize>(
     let mut targets = Vec::new();
     for &(slot, local) in covered.iter().flatten() {
         let (slot, local) = (slot as usize, local as usize);
-        find_open(blocks, blocks.cell_at(slot, local), |slot, local| room.block(slot)[local] > 0.0, &mut targets);
+        find_open(
+            blocks,
+            blocks.cell_at(slot, local),
+            |slot, local| room.block(slot)[local] > 0.0,
+            &mut targets,
+        );
         if targets.is_empty() {
             continue;
         }

@@ -40,7 +40,8 @@ pub struct Smoke<const D: usize> {
     pub heat: Field<f32>,
     /// The air that they are in, as a share of the cell.
     pub air: Field<f32>,
-    present: bool,
+    /// What there is to be seen at most: density, and magnitude of the heat. None where there never is smoke.
+    full: Option<[f32; 2]>,
 }
 
 /// Where smoke is carried.
@@ -72,15 +73,20 @@ pub struct SmokeScratch<const D: usize> {
 }
 
 impl<const D: usize> Smoke<D> {
-    /// None, and clear air unless `present`.
-    pub fn new(present: bool) -> Self {
+    /// None yet. There will be some if `full` says how dense and hot, in magnitude, it gets at most.
+    pub fn new(full: Option<[f32; 2]>) -> Self {
         let field = || Field::new(block_cells(D), 0.0);
-        Smoke { density: field(), heat: field(), air: field(), present }
+        Smoke { density: field(), heat: field(), air: field(), full }
     }
 
     /// Whether there may ever be smoke.
     pub fn is_present(&self) -> bool {
-        self.present
+        self.full.is_some()
+    }
+
+    /// The density and the magnitude of heat that all there is may be compared with: those of the scene.
+    pub fn full(&self) -> [f32; 2] {
+        self.full.unwrap_or_default()
     }
 
     /// Fills the air for the first time: `value` gives density and heat in a cell from its coordinates.
@@ -116,7 +122,8 @@ impl<const D: usize> Smoke<D> {
     /// Adds to `needed` the places in the table of blocks where there is air: they have to be stored until it has gone.
     pub fn list_held(&self, blocks: &Blocks<D>, needed: &mut Vec<u32>) {
         let slots = blocks.slots().as_slice().iter().map(|&slot| slot as usize);
-        let held = slots.filter(|&slot| self.present && self.air.block(slot).iter().any(|&air| air > 0.0));
+        let held =
+            slots.filter(|&slot| self.is_present() && self.air.block(slot).iter().any(|&air| air > 0.0));
         needed.extend(held.filter_map(|slot| blocks.table_index(blocks.coords(slot))).map(|at| at as u32));
     }
 
@@ -189,21 +196,22 @@ impl<const D: usize> Smoke<D> {
 
     /// Writes smoke and heat, if there is any.
     pub fn save(&self, blocks: &Blocks<D>, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
-        out.value("smoke.present", &self.present)?;
-        let mut fields = self.named().into_iter().filter(|_| self.present);
+        out.value("smoke.full", &self.full)?;
+        let mut fields = self.named().into_iter().filter(|_| self.is_present());
         fields.try_for_each(|(name, field)| field.save(name, blocks, out))
     }
 
     /// Reads what [`Smoke::save`] wrote.
     pub fn load(blocks: &Blocks<D>, from: &mut Reader<'_>) -> Result<Self, ArchiveError> {
-        let mut smoke = Smoke::new(from.value("smoke.present")?);
-        if smoke.present {
+        let mut smoke = Smoke::new(from.value("smoke.full")?);
+        if smoke.is_present() {
             smoke.density.load("smoke.density", blocks, from)?;
             smoke.heat.load("smoke.heat", blocks, from)?;
             smoke.air.load("smoke.air", blocks, from)?;
             for (name, field) in smoke.named() {
                 let slots = blocks.slots().as_slice().iter().map(|&slot| slot as usize);
-                let is_sane = slots.clone().all(|slot| field.block(slot).iter().all(|value| value.is_finite()));
+                let is_sane =
+                    slots.clone().all(|slot| field.block(slot).iter().all(|value| value.is_finite()));
                 ArchiveError::unless(is_sane, name, "has a number that cannot be")?;
             }
         }

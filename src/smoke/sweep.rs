@@ -64,7 +64,8 @@ fn carry_along<const D: usize, const AXIS: usize>(
         let slots = [low, slot, high];
         let [next_air, next_density, next_heat] = next;
         // Where nothing is carried only air moves.
-        let is_clear = |field: &Field<f32>| slots.iter().all(|&slot| field.block(slot).iter().all(|&v| v == 0.0));
+        let is_clear =
+            |field: &Field<f32>| slots.iter().all(|&slot| field.block(slot).iter().all(|&v| v == 0.0));
         let clear = [is_clear(old[1]), is_clear(old[2])];
         for line in 0..power(SIDE, D - 2) {
             let mut passes = load::<AXIS, FACES>(slots.map(|slot| flux.block(slot)), line, MARGIN - 1);

@@ -41,7 +41,8 @@ pub(super) fn track<const D: usize>(
     scratch: &mut Scratch<D>,
     length: StepLength,
 ) {
-    let State { tracker, component_roles, blocks, walls, surface, ranges, air_sources, smoke, time, .. } = state;
+    let State { tracker, component_roles, blocks, walls, surface, ranges, air_sources, smoke, time, .. } =
+        state;
     let Scratch { air, boundary, projection, sorter, .. } = scratch;
     let around = AirInput::new(blocks, boundary, walls, projection, surface, *time);
     let has_smoke = smoke.is_present();
