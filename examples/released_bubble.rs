@@ -25,6 +25,8 @@ fn tank<const D: usize>(cells: usize, radius: f64) -> Setup<D> {
         sources: Vec::new(),
         drains: Vec::new(),
         air_sources: Vec::new(),
+        smoke: Vec::new(),
+        smoke_sources: Vec::new(),
         solids: Vec::new(),
         joints: Vec::new(),
         params: Params { model: Model::Constraint, ..Params::default() },

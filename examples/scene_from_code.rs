@@ -33,6 +33,8 @@ fn setup() -> Setup<3> {
         }],
         drains: Vec::new(),
         air_sources: Vec::new(),
+        smoke: Vec::new(),
+        smoke_sources: Vec::new(),
         solids: vec![Solid::new("paddle", blade, Motion::new(vec![turn]))],
         joints: Vec::new(),
         params: Params { model: Model::Constraint, ..Params::default() },

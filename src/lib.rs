@@ -1,7 +1,7 @@
 //! Glug simulates liquids with bubbles on a staggered grid, in two and three dimensions from one source.
 //!
 //! A room (module) uses the rooms listed above it, never those below: `archive`, `math`, `grid`, `linear`, `geometry`,
-//! `eigenfluid`, `liquid`, `gas`, `bubbles`, `tiles`, `viscosity`, `pressure`, `sim`, `scene`, `checkpoint`,
+//! `eigenfluid`, `liquid`, `gas`, `smoke`, `bubbles`, `tiles`, `viscosity`, `pressure`, `sim`, `scene`, `checkpoint`,
 //! `snapshot`, `runner`, `export`, `realtime`, `viewer`, `cli`.
 //!
 //! Paper keys used in comments:
@@ -31,6 +31,7 @@ pub mod realtime;
 pub mod runner;
 pub mod scene;
 pub mod sim;
+pub mod smoke;
 pub mod snapshot;
 pub mod tiles;
 #[cfg(feature = "viewer")]

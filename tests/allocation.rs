@@ -111,6 +111,8 @@ fn pool<const D: usize>(cells: usize) -> Setup<D> {
         sources: Vec::new(),
         drains: Vec::new(),
         air_sources: Vec::new(),
+        smoke: Vec::new(),
+        smoke_sources: Vec::new(),
         solids: Vec::new(),
         joints: Vec::new(),
         params: Params::default(),

@@ -15,6 +15,7 @@ pub struct Summary {
     iterations: usize,
     most_iterations: usize,
     first_volume: Option<f64>,
+    first_smoke: Option<f64>,
     last: FrameReport,
     /// The first few different warnings, with their frames.
     warnings: Vec<(usize, String)>,
@@ -32,6 +33,7 @@ impl Summary {
             iterations: 0,
             most_iterations: 0,
             first_volume: None,
+            first_smoke: None,
             last: FrameReport::default(),
             warnings: Vec::new(),
             warned: 0,
@@ -48,6 +50,9 @@ impl Summary {
             self.most_iterations = self.most_iterations.max(solve.iterations);
         }
         self.first_volume.get_or_insert(report.liquid.volume);
+        if let Some(smoke) = &report.smoke {
+            self.first_smoke.get_or_insert(smoke.mass);
+        }
         self.warned += usize::from(!report.warnings.is_empty());
         for warning in &report.warnings {
             if self.warnings.len() < 3 && self.warnings.iter().all(|(_, known)| known != warning) {
@@ -88,6 +93,10 @@ impl Summary {
                 format!("{mean:.1} per solve, {} at most", self.most_iterations)
             }])
             .row(["volume drift".to_owned(), format!("{drift:+.3} % since frame 1")]);
+        if let Some((first, last)) = self.first_smoke.zip(self.last.smoke.as_ref()) {
+            let drift = if first > 0.0 { 100.0 * (last.mass / first - 1.0) } else { 0.0 };
+            table.row(["smoke".to_owned(), format!("{:.4} kg, {drift:+.5} % since frame 1", last.mass)]);
+        }
         if let Some(files) = files {
             table.row(["files".to_owned(), files]);
         }

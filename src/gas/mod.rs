@@ -87,6 +87,15 @@ impl<const D: usize> Gas<D> {
         }
     }
 
+    /// Largest magnitude of any known face velocity, m/s.
+    pub fn max_component(&self, blocks: &Blocks<D>) -> Real {
+        let slots = blocks.slots().as_slice().iter().map(|&slot| slot as usize);
+        let values = self.velocity.iter().flat_map(|field| slots.clone().map(|slot| field.block(slot)));
+        // What is not a number loses against what is.
+        let largest = |block: &[f32]| block.iter().fold(0f32, |largest, u| largest.max(u.abs()));
+        values.fold(0f32, |all, block| all.max(largest(block))).into()
+    }
+
     /// Writes the velocity, if there is such air.
     pub fn save(&self, blocks: &Blocks<D>, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
         out.value("gas.present", &self.present)?;

@@ -94,6 +94,13 @@ impl<const D: usize> Blocks<D> {
         self.grid.first_cell(self.coords[slot])
     }
 
+    /// The cell at a place in the block of an active slot.
+    #[inline]
+    pub fn cell_at(&self, slot: usize, local: usize) -> [i32; D] {
+        let (first, at) = (self.first_cell(slot), unflatten::<D>(local, SIDE));
+        std::array::from_fn(|axis| first[axis] + at[axis] as i32)
+    }
+
     /// Whether an active slot holds cells beyond the domain. Behind its open sides those are air, but none that counts:
     /// how many of them are stored is chance.
     pub fn reaches_out(&self, slot: usize) -> bool {

@@ -4,8 +4,8 @@ use crate::geometry::{Body, MOST_MOTIONS, Material, Motion, Shape, Solid};
 use crate::grid::Grid;
 use crate::math::{Real, Vector};
 use crate::sim::{
-    AirSource, Drain, Flow, LiquidBody, Model, ParamError, ParamKind, ParamValue, Params, Setup, SolverKind,
-    Source, param, params_table, set_param,
+    AirSource, Drain, Flow, LiquidBody, Model, ParamError, ParamKind, ParamValue, Params, Setup, SmokeBody,
+    SmokeSource, SolverKind, Source, param, params_table, set_param,
 };
 
 use super::assets::Assets;
@@ -29,6 +29,8 @@ const FIELDS: &[&str] = &[
     "sources",
     "drains",
     "air_sources",
+    "smoke",
+    "smoke_sources",
     "parameters",
     "solver",
     "model",
@@ -75,8 +77,20 @@ fn build_in<const D: usize>(
 
     let liquids = room.read_liquids(record)?;
     let sources = room.read_sources(record)?;
-    if liquids.is_empty() && sources.is_empty() {
+    let smoke = room.read_smoke(record)?;
+    let smoke_sources = room.read_smoke_sources(record)?;
+    if liquids.is_empty() && sources.is_empty() && smoke.is_empty() && smoke_sources.is_empty() {
         return Err(record.of.fail(Problem::NoLiquid));
+    }
+    let params = read_params(record, overrides)?;
+    let carried = ["smoke", "smoke_sources"].into_iter().find_map(|field| record.get(field));
+    if let Some(field) = carried.filter(|_| !params.model.has_gas()) {
+        let carriers = Model::ALL.into_iter().filter(|model| model.has_gas()).map(Model::name);
+        let carriers = carriers.collect::<Vec<_>>().join(" or ");
+        return Err(field.reject_as(
+            format!("smoke in the model {}, whose air weighs nothing,", params.model.name()),
+            format!("in a scene of the model {carriers}"),
+        ));
     }
     let solids = room.read_solids(record)?;
     let joints = read_joints(record, &solids)?;
@@ -90,9 +104,11 @@ fn build_in<const D: usize>(
         sources,
         drains: room.read_drains(record)?,
         air_sources: room.read_air_sources(record)?,
+        smoke,
+        smoke_sources,
         solids,
         joints,
-        params: read_params(record, overrides)?,
+        params,
     };
     Ok(Scene {
         name: name.to_owned(),
@@ -183,6 +199,36 @@ impl<const D: usize> Room<'_, D> {
             })
         };
         record.list_or_empty("air_sources", allowed)?.iter().map(read).collect()
+    }
+
+    fn read_smoke(&self, record: &Record<'_>) -> Result<Vec<SmokeBody<D>>, SceneError> {
+        let items = record.list_or_empty("smoke", "a list of smoke, [(shape: …, density: …), …]")?;
+        let read = |item: &Field<'_>| {
+            let smoke = item.record(&["shape", "density", "heat"])?;
+            Ok(SmokeBody {
+                shape: self.read_inside(&smoke.require("shape")?)?,
+                density: smoke.number_or("density", 0.0, Range::SMOKE)?,
+                heat: smoke.number_or("heat", 0.0, Range::HEAT)?,
+            })
+        };
+        items.iter().map(read).collect()
+    }
+
+    fn read_smoke_sources(&self, record: &Record<'_>) -> Result<Vec<SmokeSource<D>>, SceneError> {
+        let allowed = "a list of smoke sources, [(shape: …, density: …), …]";
+        let read = |item: &Field<'_>| {
+            let source = item.record(&["shape", "density", "heat", "rate", "from", "until"])?;
+            let (from, until) = source.span()?;
+            Ok(SmokeSource {
+                shape: self.read_inside(&source.require("shape")?)?,
+                density: source.number_or("density", 0.0, Range::SMOKE)?,
+                heat: source.get("heat").map(|heat| heat.number(Range::HEAT)).transpose()?,
+                rate: source.number_or("rate", Real::INFINITY, Range::between(0.0, 1e6, " per second"))?,
+                from,
+                until,
+            })
+        };
+        record.list_or_empty("smoke_sources", allowed)?.iter().map(read).collect()
     }
 
     fn read_drains(&self, record: &Record<'_>) -> Result<Vec<Drain<D>>, SceneError> {

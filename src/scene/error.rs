@@ -101,7 +101,7 @@ pub enum Problem {
     #[error("field `{0}` is given twice; give it once")]
     Repeated(String),
     /// Nothing to simulate.
-    #[error("no liquid; there must be an entry in `liquids` or `sources`")]
+    #[error("no liquid; there must be an entry in `liquids` or `sources`, or in `smoke` or `smoke_sources`")]
     NoLiquid,
     /// A grid that would not fit in memory.
     #[error(

@@ -23,6 +23,8 @@ impl Range {
     pub const TIME: Range = Range::between(0.0, 1e6, " of seconds");
     pub const DEGREES: Range = Range::between(-1e6, 1e6, " of degrees");
     pub const FREQUENCY: Range = Range::between(0.0, 1000.0, " of hertz");
+    pub const SMOKE: Range = Range::between(0.0, 1e4, " of kg/m³");
+    pub const HEAT: Range = Range::between(-1e4, 1e4, " of kelvins");
     pub const PLAIN: Range = Range::between(-1e6, 1e6, "");
 
     pub const fn between(min: Real, max: Real, unit: &'static str) -> Range {

@@ -118,6 +118,7 @@ impl<const D: usize> Air<D> {
         ranges: &CellRanges,
         origin: &[u32],
         sources: &[AirSource<D>],
+        has_smoke: bool,
         params: &Params,
         StepLength { dt, longest }: StepLength,
     ) {
@@ -137,7 +138,7 @@ impl<const D: usize> Air<D> {
         };
         tracker.update(&input, &mut self.tracker);
         component_roles.mass = if params.model.has_gas() { params.air_density / params.density } else { 0.0 };
-        component_roles.assign_nodes(tracker.records(), &self.measure, conserve, dt);
+        component_roles.assign_nodes(tracker.records(), &self.measure, conserve, has_smoke, dt);
         let kept = &component_roles.kept;
         self.targets.update(
             tracker.records(),
@@ -270,12 +271,13 @@ impl<const D: usize> Air<D> {
 
 impl ComponentRoles {
     /// Says what every air component that touches liquid is to the projection: closed ones keep their volume, by a
-    /// shared unknown if air is weightless.
+    /// shared unknown if air is weightless. Air with mass that may carry smoke moves even without liquid.
     fn assign_nodes<const D: usize>(
         &mut self,
         records: &[Record],
         measure: &Measure<D>,
         conserve: bool,
+        has_smoke: bool,
         dt: Real,
     ) {
         let scale = if self.dt > 0.0 { dt / self.dt } else { 0.0 };
@@ -300,6 +302,9 @@ impl ComponentRoles {
             }
         }
         if self.mass > 0.0 {
+            let all = self.node.iter_mut().zip(records);
+            let airy = all.filter(|(_, record)| has_smoke && record.phase == Label::Air);
+            airy.for_each(|(node, _)| *node = OWN);
             return;
         }
         for (component, node) in self.node.iter_mut().enumerate().filter(|(_, node)| **node != FREE) {

@@ -28,9 +28,10 @@ pub use params::{
     WallCells, param, params_table, set_param,
 };
 pub use report::{
-    BubbleReport, CellCounts, Divergence, FrameReport, LiquidReport, SolveReport, TileCounts, UnknownCounts,
+    BubbleReport, CellCounts, Divergence, FrameReport, LiquidReport, SmokeReport, SolveReport, TileCounts,
+    UnknownCounts,
 };
-pub use setup::{AirSource, Drain, Flow, LiquidBody, Setup, Source};
+pub use setup::{AirSource, Drain, Flow, LiquidBody, Setup, SmokeBody, SmokeSource, Source};
 pub use simulation::{MemoryReport, SimError, Simulation};
 pub use state::{Scratch, State};
 pub use step::{StepLength, StepReport, prepare, substep};

@@ -48,6 +48,9 @@ pub struct FrameReport {
     pub tiles: TileCounts,
     /// Rigid bodies.
     pub bodies: Vec<BodyReport>,
+    /// Smoke and heat in the air; left out where there never is any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smoke: Option<SmokeReport>,
     /// Things that went less well than hoped, in words; empty in a healthy frame.
     pub warnings: Vec<String>,
 }
@@ -148,6 +151,19 @@ pub struct BubbleReport {
     pub open: bool,
     /// Whether it opened inside the liquid without a cause, and is being closed.
     pub void: bool,
+}
+
+/// Smoke and heat in the air.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SmokeReport {
+    /// Smoke in the domain, kg (kg per metre of depth in 2D).
+    pub mass: f64,
+    /// Temperature over that of the surroundings, summed over the air: K·m³ (K·m² in 2D).
+    pub heat: f64,
+    /// The densest cell, kg/m³.
+    pub max_density: f64,
+    /// The middle of the smoke, metres; the origin if there is none.
+    pub centroid: Vec<f64>,
 }
 
 /// Affine tiles.

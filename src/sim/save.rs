@@ -11,6 +11,7 @@ use crate::grid::{Blocks, Field};
 use crate::liquid::{CellRanges, Core, Particles};
 use crate::math::Real;
 use crate::pressure::Pressure;
+use crate::smoke::Smoke;
 use crate::tiles::TileMemory;
 
 use super::bodies::{load_bodies, save_bodies};
@@ -46,7 +47,7 @@ impl<const D: usize> State<D> {
     /// Writes all but what the scene says: solids that do not move by forces, sources, drains.
     pub fn save(&self, out: &mut Writer<'_>) -> Result<(), ArchiveError> {
         let State { time, steps, frame, last_dt, max_component, events_reported, .. } = *self;
-        let State { blocks, particles, ranges, core, velocity, earlier, gas, surface, .. } = self;
+        let State { blocks, particles, ranges, core, velocity, earlier, gas, smoke, surface, .. } = self;
         out.value("grid", &Place::of(blocks))?;
         out.value("state", &Numbers { time, steps, frame, last_dt, max_component, events_reported })?;
         blocks.save(out)?;
@@ -59,6 +60,7 @@ impl<const D: usize> State<D> {
             }
         }
         gas.save(blocks, out)?;
+        smoke.save(blocks, out)?;
         surface.save("surface", blocks, out)?;
         self.pressure.save(blocks, out)?;
         self.tiles.save(out)?;
@@ -89,6 +91,7 @@ impl<const D: usize> State<D> {
             }
         }
         state.gas = Gas::load(&blocks, from)?;
+        state.smoke = Smoke::load(&blocks, from)?;
         Field::load(&mut state.surface, "surface", &blocks, from)?;
         state.pressure = Pressure::load(&blocks, from)?;
         state.tiles = TileMemory::load(from)?;

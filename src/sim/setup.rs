@@ -95,6 +95,34 @@ impl<const D: usize> AirSource<D> {
     }
 }
 
+/// Smoke and heat in the air at the start.
+#[derive(Clone, Debug)]
+pub struct SmokeBody<const D: usize> {
+    /// Where they are.
+    pub shape: Shape<D>,
+    /// Smoke, kg/m³ (kg/m² in 2D).
+    pub density: Real,
+    /// Temperature over that of the surroundings, K.
+    pub heat: Real,
+}
+
+/// A place where smoke and heat get into the air.
+#[derive(Clone, Debug)]
+pub struct SmokeSource<const D: usize> {
+    /// Where.
+    pub shape: Shape<D>,
+    /// The density that it fills the air up to, kg/m³ (kg/m² in 2D).
+    pub density: Real,
+    /// The temperature over that of the surroundings that the air takes on, K; without one it keeps its own.
+    pub heat: Option<Real>,
+    /// How fast, 1/s; infinite where the air is like that at once.
+    pub rate: Real,
+    /// First second it runs.
+    pub from: Real,
+    /// Second it stops.
+    pub until: Real,
+}
+
 /// Everything a simulation needs to start.
 #[derive(Clone, Debug)]
 pub struct Setup<const D: usize> {
@@ -116,10 +144,31 @@ pub struct Setup<const D: usize> {
     pub drains: Vec<Drain<D>>,
     /// Where bubbles are released.
     pub air_sources: Vec<AirSource<D>>,
+    /// Smoke at the start; where bodies overlap, the last one counts.
+    pub smoke: Vec<SmokeBody<D>>,
+    /// Where smoke appears.
+    pub smoke_sources: Vec<SmokeSource<D>>,
     /// Obstacles and containers.
     pub solids: Vec<Solid<D>>,
     /// What ties those of them that move by forces.
     pub joints: Vec<Joint<D>>,
     /// Parameters at the start.
     pub params: Params,
+}
+
+impl<const D: usize> Setup<D> {
+    /// Whether there is smoke, or will be.
+    pub fn has_smoke(&self) -> bool {
+        !self.smoke.is_empty() || !self.smoke_sources.is_empty()
+    }
+
+    /// How dense smoke is at most, kg/m³, and how far its temperature is from that of the surroundings, K.
+    pub fn full_smoke(&self) -> Option<[f32; 2]> {
+        let bodies = self.smoke.iter().map(|body| [body.density, body.heat]);
+        let sources = self.smoke_sources.iter();
+        let all = bodies.chain(sources.map(|source| [source.density, source.heat.unwrap_or(0.0)]));
+        let most =
+            |[density, heat]: [Real; 2], next: [Real; 2]| [density.max(next[0]), heat.max(next[1].abs())];
+        self.has_smoke().then(|| all.fold([0.0; 2], most).map(|value| value as f32))
+    }
 }

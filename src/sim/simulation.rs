@@ -10,9 +10,10 @@ use crate::linear::{PreconditionerKind, SolveInfo};
 use crate::liquid::{self, MOST_CELLS};
 use crate::math::{Real, compiled_here};
 use crate::pressure::{Projection, Roles};
+use crate::smoke::Around;
 
 use super::bodies::survey_bodies;
-use super::step::{StepLength, StepReport, layout, prepare, solver_params, substep};
+use super::step::{StepLength, StepReport, covered_share, layout, prepare, solver_params, substep};
 use super::survey::survey;
 use super::{
     BodyReport, Edit, EditError, FrameReport, FrameTimes, Params, Scratch, Setup, SolveReport, Stage,
@@ -31,7 +32,9 @@ pub enum SimError {
         time: Real,
     },
     /// Nothing to simulate.
-    #[error("the scene holds no liquid: no particle fits into its liquid bodies, and it has no source")]
+    #[error(
+        "the scene holds neither liquid nor smoke: no particle fits into its liquid bodies, and it has no source"
+    )]
     NoLiquid,
 }
 
@@ -95,11 +98,28 @@ fn run_start<const D: usize>(setup: &Setup<D>) -> Result<Simulation<D>, SimError
             |x| earlier.iter().any(|other| other.shape.distance(x) < 0.0),
         );
     }
-    if simulation.state.particles.is_empty() && setup.sources.is_empty() {
+    if simulation.state.particles.is_empty() && setup.sources.is_empty() && !setup.has_smoke() {
         return Err(SimError::NoLiquid);
     }
     prepare(&mut simulation.state, &simulation.params, &mut simulation.scratch)?;
+    fill_with_smoke(setup, &mut simulation.state, &mut simulation.scratch);
     Ok(simulation)
+}
+
+/// Lets smoke and heat into the air, if there are to be any.
+fn fill_with_smoke<const D: usize>(setup: &Setup<D>, state: &mut State<D>, scratch: &mut Scratch<D>) {
+    let State { blocks, walls, smoke, .. } = state;
+    if !smoke.is_present() {
+        return;
+    }
+    let Scratch { boundary, projection, smoke: work, .. } = scratch;
+    let around = Around { blocks, boundary, label: &projection.label, voxels: walls.voxels };
+    smoke.fill(&around, work, |cell| {
+        setup.smoke.iter().fold([0.0; 2], |[density, heat], body| {
+            let share = covered_share(&body.shape, blocks, cell);
+            [density + share * (body.density - density), heat + share * (body.heat - heat)]
+        })
+    });
 }
 
 impl<const D: usize> Simulation<D> {
@@ -256,6 +276,10 @@ impl<const D: usize> Simulation<D> {
             report
                 .warnings
                 .push(format!("{failed} of {} viscosity solves missed the tolerance", steps.len()));
+        }
+        if report.smoke.is_some() && !self.params.model.has_gas() {
+            let model = self.params.model.name();
+            report.warnings.push(format!("smoke stands still: air weighs nothing in the model {model}"));
         }
         let history = self.state.tracker.history();
         report.events = history.since(self.state.events_reported).copied().collect();

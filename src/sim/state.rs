@@ -12,12 +12,13 @@ use crate::grid::{Blocks, CellSet, ExtrapolateScratch, FaceMask, Field, Slots, b
 use crate::liquid::{CellRanges, Core, CoreScratch, Emitter, Particles, Sorter, SurfaceScratch};
 use crate::math::Real;
 use crate::pressure::{Pressure, Projection};
+use crate::smoke::{Smoke, SmokeScratch};
 use crate::tiles::TileMemory;
 use crate::viscosity::Viscosity;
 
 use super::air::{Air, ComponentRoles};
 use super::hands::Hands;
-use super::{AirSource, ContactScratch, Drain, Setup, Source, WallCells};
+use super::{AirSource, ContactScratch, Drain, Setup, SmokeSource, Source, WallCells};
 
 /// All that is needed to go on after a restart, between two substeps.
 #[derive(Clone)]
@@ -44,6 +45,8 @@ pub struct State<const D: usize> {
     pub drains: Vec<Drain<D>>,
     /// Where bubbles are released.
     pub air_sources: Vec<AirSource<D>>,
+    /// Where smoke appears.
+    pub smoke_sources: Vec<SmokeSource<D>>,
     /// The active part of the grid.
     pub blocks: Blocks<D>,
     /// The liquid.
@@ -58,6 +61,8 @@ pub struct State<const D: usize> {
     pub earlier: [Field<f32>; D],
     /// The velocity of air that has mass.
     pub gas: Gas<D>,
+    /// What it carries.
+    pub smoke: Smoke<D>,
     /// The liquid's signed distance at cell centres, metres.
     pub surface: Field<f32>,
     /// The pressure that the next solve starts from.
@@ -93,6 +98,8 @@ pub struct Scratch<const D: usize> {
     pub valid: [FaceMask; D],
     /// Faces where the velocity of air is known, one axis at a time.
     pub known: FaceMask,
+    /// Memory of what carries smoke.
+    pub smoke: SmokeScratch<D>,
     /// Where liquid without particles went, and with what velocity.
     pub core: CoreScratch<D>,
     /// Cells that move as one affine field.
@@ -134,6 +141,7 @@ impl<const D: usize> State<D> {
             sources: setup.sources.clone(),
             drains: setup.drains.clone(),
             air_sources: setup.air_sources.clone(),
+            smoke_sources: setup.smoke_sources.clone(),
             blocks: Blocks::new(setup.grid),
             particles: Particles::default(),
             ranges: CellRanges::new(D),
@@ -141,6 +149,7 @@ impl<const D: usize> State<D> {
             velocity: std::array::from_fn(|_| Field::new(cells, 0.0)),
             earlier: std::array::from_fn(|_| Field::new(cells, 0.0)),
             gas: Gas::new(),
+            smoke: Smoke::new(setup.full_smoke()),
             surface: Field::new(cells, crate::liquid::KERNEL_CELLS * setup.grid.dx as f32),
             pressure: Pressure::new(D),
             tiles: TileMemory::default(),
@@ -157,6 +166,7 @@ impl<const D: usize> State<D> {
             + self.core.bytes()
             + self.velocity.iter().chain(&self.earlier).map(Field::bytes).sum::<usize>()
             + self.gas.bytes()
+            + self.smoke.bytes()
             + self.surface.bytes()
             + self.pressure.q.bytes()
     }
@@ -180,6 +190,7 @@ impl<const D: usize> Scratch<D> {
             before: std::array::from_fn(|_| Field::new(block_cells(D), 0.0)),
             valid: std::array::from_fn(|_| FaceMask::new(D)),
             known: FaceMask::new(D),
+            smoke: SmokeScratch::new(),
             core: CoreScratch::new(),
             affine: CellSet::new(),
             extrapolate: ExtrapolateScratch::new(D),
@@ -216,6 +227,7 @@ impl<const D: usize> Scratch<D> {
             + self.before.iter().map(Field::bytes).sum::<usize>()
             + self.valid.iter().map(|mask| mask.bits.bytes()).sum::<usize>()
             + self.known.bits.bytes()
+            + self.smoke.bytes()
             + self.core.bytes()
             + self.affine.bytes()
             + self.extrapolate.bytes()

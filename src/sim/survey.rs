@@ -7,10 +7,11 @@ use crate::grid::{Halo, SIDE, halo_cells, load_halo};
 use crate::liquid::{self, Particles};
 use crate::math::{compiled_here, unflatten};
 use crate::pressure;
+use crate::smoke::Totals;
 
 use super::bodies::survey_bodies;
 use super::bubbles::survey_bubbles;
-use super::{CellCounts, Divergence, FrameReport, LiquidReport, Params, Scratch, State};
+use super::{CellCounts, Divergence, FrameReport, LiquidReport, Params, Scratch, SmokeReport, State};
 
 compiled_here! {
     /// Everything about the state that does not depend on how the frame went.
@@ -55,8 +56,16 @@ fn run_survey<const D: usize>(
         liquid: survey_liquid(state, scratch, params, &extremes),
         bubbles: survey_bubbles(state, scratch, params),
         bodies: survey_bodies(&state.walls, &state.hands),
+        smoke: survey_smoke(state),
         ..FrameReport::default()
     }
+}
+
+fn survey_smoke<const D: usize>(state: &State<D>) -> Option<SmokeReport> {
+    state.smoke.is_present().then(|| {
+        let Totals { mass, heat, max_density, centroid } = state.smoke.totals(&state.blocks);
+        SmokeReport { mass, heat, max_density, centroid: centroid.to_vec() }
+    })
 }
 
 fn count_cells<const D: usize>(state: &State<D>, scratch: &Scratch<D>) -> CellCounts {

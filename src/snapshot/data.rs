@@ -46,6 +46,18 @@ pub struct Wanted {
     pub roles: bool,
 }
 
+/// Smoke in the air, on the same dense grid as [`CellFields`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Smoke {
+    /// Density in kg/m³ and heat in K over the surroundings, at every cell's centre. Zero where a cell is solid or liquid: who
+    /// draws finds those in [`CellFields::region`], and the walls between cell centres in [`SolidField`].
+    pub values: Vec<[u16; 2]>,
+    /// The densest smoke that the scene started with or lets in, kg/m³: what shows as full. It stays the same.
+    pub full_density: f32,
+    /// The largest heat, in magnitude, of the same, K.
+    pub full_heat: f32,
+}
+
 /// Values on the dense grid of all cells, x fastest; one layer in 2D. Numbers are half precision, ready for textures.
 #[derive(Clone, Debug, Default)]
 pub struct CellFields {
@@ -59,6 +71,8 @@ pub struct CellFields {
     pub velocity: Option<Vec<[u16; 4]>>,
     /// Pressure in Pa and divergence in 1/s.
     pub scalars: Option<Vec<[u16; 2]>>,
+    /// Smoke; none in scenes without.
+    pub smoke: Option<Smoke>,
     /// Role of each cell, see [`role`](super::role); none where there are no tiles.
     pub roles: Option<Vec<u8>>,
 }

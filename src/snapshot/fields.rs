@@ -9,7 +9,7 @@ use crate::liquid::Particles;
 use crate::math::unflatten;
 use crate::sim::Simulation;
 
-use super::data::{CellFields, SampleParticle, TileView, Wanted, region};
+use super::data::{CellFields, SampleParticle, Smoke, TileView, Wanted, region};
 use super::half::half_from_f32;
 use super::roles::roles;
 
@@ -36,15 +36,23 @@ pub fn cell_fields<const D: usize>(simulation: &Simulation<D>, wanted: Wanted) -
     let faces = |field: &Field<f32>, slot: usize, local: usize, axis: usize| {
         [field.block(slot)[local], above(blocks, field, slot, local, axis)]
     };
+    // Without smoke nobody looks for the flow of the air.
+    let shows_air = state.smoke.is_present() && state.gas.is_present();
     let velocity = wanted.velocity.then(|| {
         dense.gather([0; 4], |slot, local| {
-            let known = state.surface.block(slot)[local] < 1.4 * dx;
+            let is_air = shows_air && simulation.projection().label.block(slot)[local] == Label::Air;
+            let field = if is_air { &state.gas.velocity } else { &state.velocity };
+            let mean: [f32; D] = std::array::from_fn(|axis| {
+                let [low, high] = faces(&field[axis], slot, local, axis);
+                0.5 * (low + high)
+            });
+            let known = match is_air {
+                true => mean.iter().all(|u| u.is_finite()),
+                false => state.surface.block(slot)[local] < 1.4 * dx,
+            };
             std::array::from_fn(|axis| match axis {
                 3 => half_from_f32(known as u8 as f32),
-                axis if axis < D && known => {
-                    let [low, high] = faces(&state.velocity[axis], slot, local, axis);
-                    half_from_f32(0.5 * (low + high))
-                }
+                axis if axis < D && known => half_from_f32(mean[axis]),
                 _ => 0,
             })
         })
@@ -71,7 +79,24 @@ pub fn cell_fields<const D: usize>(simulation: &Simulation<D>, wanted: Wanted) -
         })
     });
     let roles = wanted.roles.then(|| roles(simulation, &dense)).flatten();
-    CellFields { cells: dense.cells, distance: Vec::new(), region, velocity, scalars, roles }
+    let smoke = smoke(simulation, &dense);
+    CellFields { cells: dense.cells, distance: Vec::new(), region, velocity, scalars, smoke, roles }
+}
+
+/// The smoke in every cell.
+fn smoke<const D: usize>(simulation: &Simulation<D>, dense: &Dense<'_, D>) -> Option<Smoke> {
+    let smoke = &simulation.state().smoke;
+    smoke.is_present().then(|| {
+        let [full_density, full_heat] = smoke.full();
+        let values = dense.gather([0; 2], |slot, local| {
+            let value = |field: &Field<f32>| half_from_f32(field.block(slot)[local]);
+            match simulation.projection().label.block(slot)[local] {
+                Label::Air => [value(&smoke.density), value(&smoke.heat)],
+                Label::Liquid | Label::Solid => [0; 2],
+            }
+        });
+        Smoke { values, full_density, full_heat }
+    })
 }
 
 /// What every cell belongs to; bubbles are numbered as the report lists them.

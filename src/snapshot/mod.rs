@@ -13,7 +13,9 @@ mod roles;
 mod scenery;
 mod wall_surface;
 
-pub use data::{CellFields, SampleParticle, Snapshot, SolidField, TileView, Triangles, Wanted, region};
+pub use data::{
+    CellFields, SampleParticle, Smoke, Snapshot, SolidField, TileView, Triangles, Wanted, region,
+};
 pub use grid::{Undrawn, show_grid, sketch_grid};
 pub use half::{f32_from_half, half_from_f32};
 pub use roles::role;

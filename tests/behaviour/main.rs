@@ -19,6 +19,7 @@ mod runner;
 mod scene;
 mod sim;
 mod snapshot;
+mod smoke;
 mod solids;
 mod surface;
 mod tank;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms in order. `linear` and `geometry` stand side by side: neither knows the other.
-const ROOMS: [&str; 21] = [
+const ROOMS: [&str; 22] = [
     "archive",
     "math",
     "grid",
@@ -14,6 +14,7 @@ const ROOMS: [&str; 21] = [
     "eigenfluid",
     "liquid",
     "gas",
+    "smoke",
     "bubbles",
     "tiles",
     "viscosity",

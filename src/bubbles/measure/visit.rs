@@ -1,6 +1,6 @@
 //! A pass over the cells of a block: whose each is, and how much of it, as cheaply as the block allows.
 
-use crate::geometry::{Boundary, FAR, Label};
+use crate::geometry::{Boundary, Label, free_shares};
 use crate::grid::{Blocks, Field, Halo, SIDE, block_cells, halo_cells, load_halo};
 use crate::math::{Real, Side, unflatten};
 
@@ -107,7 +107,7 @@ fn visit_cells_of<const D: usize, const CELLS: usize>(
             visitor.row(first, own, is_air(own));
             continue;
         }
-        let mut room = if close != 0 { rooms::<D>(&corner, at, close) } else { [1.0; SIDE] };
+        let mut room = if close != 0 { free_shares::<D>(&corner, HALO, at, close) } else { [1.0; SIDE] };
         if partly_out {
             (0..SIDE).filter(|x| !is_inside(first + x)).for_each(|x| room[x] = 0.0);
         }
@@ -237,25 +237,4 @@ pub fn air_shares<const D: usize>(
     share: impl FnMut(u32, usize, usize, Real),
 ) {
     visit_cells(filled, slot, &mut AirOnly(share));
-}
-
-/// How much of each cell of a row walls leave free, from their distances at its corners; `close` has a bit for every
-/// cell that a wall may reach.
-#[inline(always)]
-fn rooms<const D: usize>(corner: &[f32], at: usize, close: u64) -> [f32; SIDE] {
-    // Corners that deep in a wall cannot belong to such a cell: they lie in a block that is not stored, where all is
-    // air.
-    let known = |corner: f32| if corner <= -FAR { FAR } else { corner };
-    let mut column = [0f32; SIDE + 1];
-    for edge in 0..1 << (D - 1) {
-        let start = at + (1..D).map(|k| (edge >> (k - 1) & 1) * HALO.stride(k)).sum::<usize>();
-        for (sum, &corner) in column.iter_mut().zip(&corner[start..=start + SIDE]) {
-            *sum += known(corner);
-        }
-    }
-    let share = 1.0 / (1 << D) as f32;
-    std::array::from_fn(|x| match close >> x & 1 {
-        0 => 1.0,
-        _ => (0.5 + share * (column[x] + column[x + 1])).clamp(0.0, 1.0),
-    })
 }

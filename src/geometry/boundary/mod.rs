@@ -7,7 +7,7 @@ mod voxels;
 mod walls;
 
 use super::Pose;
-use crate::grid::{Blocks, CHUNKS, Field, SIDE, Slots, across, block_cells, for_each_block_collecting};
+use crate::grid::{Blocks, CHUNKS, Field, Halo, SIDE, Slots, across, block_cells, for_each_block_collecting};
 use crate::math::{Real, Side, power};
 
 pub use sample::block_is_solid;
@@ -280,6 +280,27 @@ impl<const D: usize> Boundary<D> {
             + self.bits.bytes()
             + 3 * self.near.capacity()
     }
+}
+
+/// How much of each cell of a row walls leave free, from their distances at the corners of a block with a margin; the row
+/// begins there at `at`, and `close` has a bit for every cell that a wall may reach.
+#[inline(always)]
+pub fn free_shares<const D: usize>(corner: &[f32], halo: Halo, at: usize, close: u64) -> [f32; SIDE] {
+    // Corners that deep in a wall cannot belong to such a cell: they lie in a block that is not stored, where all is
+    // air.
+    let known = |corner: f32| if corner <= -FAR { FAR } else { corner };
+    let mut column = [0f32; SIDE + 1];
+    for edge in 0..1 << (D - 1) {
+        let start = at + (1..D).map(|k| (edge >> (k - 1) & 1) * halo.stride(k)).sum::<usize>();
+        for (sum, &corner) in column.iter_mut().zip(&corner[start..=start + SIDE]) {
+            *sum += known(corner);
+        }
+    }
+    let share = 1.0 / (1 << D) as f32;
+    std::array::from_fn(|x| match close >> x & 1 {
+        0 => 1.0,
+        _ => (0.5 + share * (column[x] + column[x + 1])).clamp(0.0, 1.0),
+    })
 }
 
 impl<const D: usize> Default for Boundary<D> {

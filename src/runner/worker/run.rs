@@ -243,7 +243,7 @@ impl Loop {
 /// Whether a frame can be believed.
 fn check(run: &Run) -> Result<(), SolverError> {
     let report = run.report();
-    if report.particles == 0 && report.liquid.volume <= 0.0 && report.frame > 0 {
+    if report.particles == 0 && report.liquid.volume <= 0.0 && report.smoke.is_none() && report.frame > 0 {
         return Err(SolverError::NoLiquidLeft);
     }
     if !report.liquid.volume.is_finite() || !report.liquid.kinetic_energy.is_finite() {

@@ -67,6 +67,8 @@ pub enum Group {
     Motion,
     /// The particles that carry the liquid.
     Particles,
+    /// What air carries.
+    Smoke,
     /// Volumes that are kept.
     Volume,
     /// The pressure solve.
@@ -82,6 +84,7 @@ impl Group {
             Group::Physics => "Physics",
             Group::Motion => "Motion",
             Group::Particles => "Particles",
+            Group::Smoke => "Smoke",
             Group::Volume => "Volume",
             Group::Pressure => "Pressure solve",
             Group::Tiles => "Tiles",

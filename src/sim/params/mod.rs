@@ -154,6 +154,16 @@ table! {
         narrow_band: layers("full", "6", "8", "10", "12", "16", "24", "32"), "cells", 6, live, Basic, ALL;
             "Narrow band", "Cells of particles below every surface; deeper liquid is carried by the grid alone, faster and with less memory. full: particles everywhere.";
     }
+    Smoke {
+        smoke_weight: number(0.0, 100.0), "", 1.0, live, Basic, GAS;
+            "Smoke weight", "How much smoke pulls the air down: 1 is its mass, against that of the air; 0 lets it float.";
+        heat_lift: number(0.0, 1.0), "1/K", 0.0034, live, Basic, GAS;
+            "Heat lift", "The share of its weight that air loses per kelvin; 0.0034 for air in a room.";
+        cooling: number(0.0, 100.0), "1/s", 0.0, live, Basic, GAS;
+            "Cooling", "How fast hot air takes on the temperature of its surroundings; 0 keeps all heat.";
+        smoke_fading: number(0.0, 100.0), "1/s", 0.0, live, Basic, GAS;
+            "Smoke fading", "How fast smoke vanishes; 0 keeps all of it.";
+    }
     Volume {
         volume_correction: number(0.0, 120.0), "1/s", 40.0, live, Basic, ALL;
             "Volume correction", "How fast liquid that shrank or swelled is brought back to its volume, beside solids that move no faster than 4; 0 lets it drift.";
@@ -361,8 +371,8 @@ mod tests {
         };
         let [free, constraint, two_phase, bubbles, tiles] = Model::ALL.map(acting);
         assert_eq!(free, constraint);
-        // Air with mass has a density, and gets into every gap by itself.
-        assert_eq!([two_phase, bubbles, tiles].map(|count| count + 1 - free), [1, 5, 7]);
+        // Air with mass has a density and carries smoke, and gets into every gap by itself.
+        assert_eq!([two_phase, bubbles, tiles].map(|count| count + 1 - free), [5, 9, 7]);
     }
 
     #[test]

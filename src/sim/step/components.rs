@@ -41,8 +41,11 @@ pub(super) fn track<const D: usize>(
     scratch: &mut Scratch<D>,
     length: StepLength,
 ) {
-    let State { tracker, component_roles, blocks, walls, surface, ranges, air_sources, time, .. } = state;
+    let State { tracker, component_roles, blocks, walls, surface, ranges, air_sources, smoke, time, .. } =
+        state;
     let Scratch { air, boundary, projection, sorter, .. } = scratch;
     let around = AirInput::new(blocks, boundary, walls, projection, surface, *time);
-    air.track(tracker, component_roles, &around, ranges, sorter.origin(), air_sources, params, length);
+    let has_smoke = smoke.is_present();
+    let origin = sorter.origin();
+    air.track(tracker, component_roles, &around, ranges, origin, air_sources, has_smoke, params, length);
 }

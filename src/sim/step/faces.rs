@@ -36,6 +36,10 @@ pub(super) fn extrapolate<const D: usize>(
         let State { gas, blocks, walls, time, pressure, .. } = state;
         gas.extrapolate(blocks, &mut scratch.known, &mut scratch.extrapolate);
         pressure::stop_at_walls(blocks, &scratch.boundary, walls, *time, &pressure.loose, &mut gas.velocity);
+        if state.smoke.is_present() {
+            // Smoke is seen, and liquid may not be there: the air's speed counts as well.
+            state.max_component = state.max_component.max(state.gas.max_component(&state.blocks));
+        }
     }
     if state.max_component.is_finite() {
         Ok(())

@@ -4,6 +4,7 @@ mod components;
 mod faces;
 mod particles;
 mod projection;
+mod smoke;
 mod tiles;
 mod viscosity;
 
@@ -25,11 +26,13 @@ use particles::{
     sort, transfer_to_grid, transfer_to_particles,
 };
 use projection::{advect_gas, find_unknowns, project};
+use smoke::{carry_smoke, lift_air};
 use tiles::{lay_tiles, lay_tiles_by};
 use viscosity::apply_viscosity;
 
 pub(super) use particles::layout;
 pub(super) use projection::solver_params;
+pub(super) use smoke::covered_share;
 
 /// What a substep did.
 #[derive(Clone, Debug)]
@@ -145,6 +148,7 @@ fn solve_on_grid<const D: usize>(
     scratch.boundary.update(&state.blocks, &state.walls, state.time);
     clock.lap(Stage::Boundary);
     advect_gas(state, params, scratch, pass.air_dt);
+    lift_air(state, params, pass);
     clock.lap(Stage::Advect);
     transfer_to_grid(state, scratch);
     clock.lap(Stage::Transfer);
@@ -175,6 +179,8 @@ fn solve_on_grid<const D: usize>(
             (Stage::Solve, solve.seconds_solve),
             (Stage::Extrapolate, solve.seconds_update),
         ]);
+        carry_smoke(state, params, scratch, pass);
+        clock.lap(Stage::Advect);
         extrapolate(state, scratch)?;
         clock.lap(Stage::Extrapolate);
         Ok(solve)

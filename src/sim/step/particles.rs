@@ -14,10 +14,12 @@ use crate::sim::{Params, Scratch, State};
 
 /// Drops dead particles, stores the blocks that liquid, walls and air need, and sorts particles by cell.
 pub(super) fn sort<const D: usize>(state: &mut State<D>, params: &Params, scratch: &mut Scratch<D>) {
-    let State { blocks, walls, particles, ranges, core, time, .. } = state;
+    let State { blocks, walls, particles, ranges, core, smoke, time, .. } = state;
     let wall_blocks = &mut scratch.air.wall_blocks;
     wall_blocks.update(blocks, walls, *time);
-    scratch.core.list_needed(blocks, wall_blocks.needed(params.model.has_gas()));
+    let has_air = params.model.has_gas() || smoke.is_present();
+    scratch.core.list_needed(blocks, wall_blocks.needed(has_air));
+    smoke.list_held(blocks, &mut scratch.core.needed);
     scratch.sorter.sort(particles, ranges, blocks, walls, &scratch.core.needed, *time);
     core.note_sorted();
 }

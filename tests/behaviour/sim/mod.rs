@@ -56,6 +56,8 @@ pub fn tank<const D: usize>(size: [f64; D], cells_x: usize, liquids: Vec<Shape<D
         sources: Vec::new(),
         drains: Vec::new(),
         air_sources: Vec::new(),
+        smoke: Vec::new(),
+        smoke_sources: Vec::new(),
         solids: Vec::new(),
         joints: Vec::new(),
         params: Params::default(),
