@@ -153,9 +153,14 @@ pub fn pose_of<const D: usize>(solid: &Solid<D>, time: Real) -> SolidPose {
     }
 }
 
+/// Whether a solid's name says glass.
+fn is_called_glass<const D: usize>(solid: &Solid<D>) -> bool {
+    solid.name.to_lowercase().contains("glass")
+}
+
 /// A solid is a container when its name says glass, or when liquid has it on most sides at the start.
 fn is_container<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> bool {
-    if solid.name.to_lowercase().contains("glass") {
+    if is_called_glass(solid) {
         return true;
     }
     setup.liquids.iter().filter_map(|body| body.shape.bounds()).any(|[low, high]| {
@@ -259,7 +264,7 @@ fn solid_mesh<const D: usize>(setup: &Setup<D>, solid: &Solid<D>) -> Option<Surf
 
 /// The solids' distance at one time on a grid over the domain: twice as fine as the cells in 2D, where it is all there
 /// is to see of them; as fine as the cells in 3D, where it shapes the water along them, but coarser where it has to be
-/// made again and again.
+/// made again and again. Bodies of glass are left out in 3D: they are thin, and one looks through them at the liquid behind.
 pub fn solid_field<const D: usize>(setup: &Setup<D>, time: Real) -> SolidField {
     if setup.solids.is_empty() {
         return SolidField { corners: [1; 3], distance: vec![half_from_f32(SOLID_REACH as f32)] };
@@ -274,7 +279,9 @@ pub fn solid_field<const D: usize>(setup: &Setup<D>, time: Real) -> SolidField {
             (setup.grid.cells[axis] * most / longest).max(4) + 1
         }
     });
-    let solids: Vec<_> = setup.solids.iter().map(|solid| solid.at(time)).collect();
+    let is_clear = |solid: &Solid<D>| D == 3 && solid.body.is_some() && is_called_glass(solid);
+    let shown = setup.solids.iter().filter(|solid| !is_clear(solid));
+    let solids: Vec<_> = shown.map(|solid| solid.at(time)).collect();
     let (dx, reach) = (setup.grid.dx, SOLID_REACH);
     let rows = corners[1] * corners[2];
     let distance = (0..rows)

@@ -19,6 +19,8 @@ const NEAR: f32 = 1.1;
 const OUT: f32 = 1.7;
 /// How far from the wall those inside it look first.
 const FACE: f32 = 0.6;
+/// Walls are thin if a cell in them has cells beyond them on both sides within so many cells along an axis.
+const THIN: i32 = 2;
 /// How far behind the wall's face the liquid ends, in cells.
 const BEHIND: f32 = 0.3;
 
@@ -55,6 +57,19 @@ impl<const D: usize> WallSurface<D> {
             let (slot, local) = blocks.locate(cell);
             field.block(slot as usize)[local]
         };
+        // The first cell beyond a wall along an axis, if that is thin: how far its surface is.
+        let beyond = |cell: [i32; D], axis: usize, step: i32| {
+            (1..=THIN).find_map(|far| {
+                let mut there = cell;
+                there[axis] += step * far;
+                (self.wall_at(there) > 0.0).then(|| at(&surface, there))
+            })
+        };
+        // Liquid on both sides of a thin wall is drawn as one: cells that happen to lie in the wall would make shards of it.
+        let liquid_through = |cell: [i32; D]| {
+            let both = |axis| Some(beyond(cell, axis, -1)?.max(beyond(cell, axis, 1)?));
+            (0..D).filter_map(both).filter(|&value| value < 0.0).min_by(f32::total_cmp)
+        };
         for_each_block(blocks.slots(), shown.parts(), |slot, values| {
             if !self.near[slot] {
                 return;
@@ -87,10 +102,20 @@ impl<const D: usize> WallSurface<D> {
                     let own = if distance > 0.0 { *value } else { beside(FACE) };
                     *value = own.min(beside(OUT));
                 }
-                *value = value.max(-(BEHIND + distance) * dx);
+                let through = if distance < 0.0 { liquid_through(cell) } else { None };
+                *value = through.unwrap_or(value.max(-(BEHIND + distance) * dx));
             }
         });
         shown
+    }
+
+    /// The walls' distance at the centre of a cell, nearly: the mean of two opposite corners.
+    fn wall_at(&self, cell: [i32; D]) -> f32 {
+        let corner = |cell: [i32; D]| {
+            let (slot, local) = self.blocks.locate(cell);
+            self.corner.block(slot as usize)[local]
+        };
+        0.5 * (corner(cell) + corner(cell.map(|c| c + 1)))
     }
 
     /// The walls' distance at all corners of the cells of a block, from its low corner on.

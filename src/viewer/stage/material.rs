@@ -25,6 +25,8 @@ pub enum Part {
     Solid,
     /// Containers and tank walls.
     Glass,
+    /// Outlines of glass bodies: opaque, so that they are seen through the liquid around them.
+    Rim,
     /// Tiles of the liquid.
     Tiles,
     /// Edges of the tank behind the liquid.
@@ -43,6 +45,7 @@ impl Part {
             Part::Ground => "GROUND",
             Part::Solid => "SOLID",
             Part::Glass => "GLASS",
+            Part::Rim => "RIM",
             Part::Tiles => "TILES",
             Part::FarEdge => "FAR_EDGE",
             Part::NearEdge => "NEAR_EDGE",

@@ -208,13 +208,15 @@ impl Pane {
             if solid.surface.corners.is_empty() {
                 continue;
             }
-            let mesh = tank::mesh_of(&solid.surface);
-            let (part, colour) = match solid.glass {
-                true => (Part::Glass, Vec4::new(1.0, 1.0, 1.0, 0.16)),
-                false => (Part::Solid, theme::solid_colour(index)),
+            let parts: &[(Part, Vec4)] = match solid.glass {
+                true => &[(Part::Glass, Vec4::new(1.0, 1.0, 1.0, 0.16)), (Part::Rim, Vec4::ONE)],
+                false => &[(Part::Solid, theme::solid_colour(index))],
             };
-            let entity = self.add(part, mesh, colour, assets);
-            self.solids.push((entity, index));
+            let mesh = assets.meshes.add(tank::mesh_of(&solid.surface));
+            for &(part, colour) in parts {
+                let entity = self.add_mesh(part, mesh.clone(), colour, assets);
+                self.solids.push((entity, index));
+            }
         }
     }
 

@@ -85,6 +85,15 @@ fn fragment(in: VertexOutput, @builtin(front_facing) front: bool) -> @location(0
     }
     return opaque_body(x, in.world_normal);
 #endif
+#ifdef RIM
+    // Where the surface turns away from the eye, glass is thick along the ray.
+    let facing = abs(dot(normalize(view.world_position - x), normalize(in.world_normal)));
+    if facing > 0.27 || stage::cut_away(x) {
+        discard;
+    }
+    let rim = select(vec3<f32>(0.86, 0.95, 0.94), vec3<f32>(0.42, 0.55, 0.55), stage::is_dark());
+    return vec4<f32>(stage::soft_clip(rim * (1.0 - 0.9 * facing)), 1.0);
+#endif
 #ifdef GLASS
     if stage::cut_away(x) {
         discard;
