@@ -28,9 +28,12 @@ pub struct Compared {
     pub energy: f64,
 }
 
+/// Makes a flow with so many cells along x.
+type Make = fn(usize) -> Result<Setup<2>, Failure>;
+
 /// Runs all flows on all grids.
 pub fn compare(stop: &AtomicBool) -> Result<Vec<Compared>, Failure> {
-    let flows: [(&str, fn(usize) -> Result<Setup<2>, Failure>, usize); 2] =
+    let flows: [(&str, Make, usize); 2] =
         [("vortex in a box turned by 30°", turned_box, 12), ("paddle that turns in a full box", paddle, 6)];
     let mut found = Vec::new();
     for (flow, setup, frames) in flows {
