@@ -5,14 +5,14 @@ use crate::grid::Halo;
 use super::lanes::{Arithmetic, LANES, Wide};
 
 /// [`crate::grid::Stencil`] for several particles.
-pub(super) struct LaneStencil<W: Wide, const D: usize> {
+pub(crate) struct LaneStencil<W: Wide, const D: usize> {
     pub base: W::Index,
     pub fraction: [W::Eight; D],
 }
 
 /// [`crate::grid::stencil`] for several particles; an axis past the last finds the corners of their cells.
 #[inline(always)]
-pub(super) fn lane_stencil<W: Wide, const D: usize>(
+pub(crate) fn lane_stencil<W: Wide, const D: usize>(
     x: &[W::Eight; D],
     axis: usize,
     halo: Halo,
@@ -64,7 +64,7 @@ pub(super) fn lane_value<W: Wide, const D: usize, const N: usize>(
 
 /// [`crate::grid::sample`] for several particles.
 #[inline(always)]
-pub(super) fn lane_sample<W: Wide, const D: usize, const N: usize>(
+pub(crate) fn lane_sample<W: Wide, const D: usize, const N: usize>(
     values: &[f32; N],
     x: &[W::Eight; D],
     axis: usize,

@@ -10,17 +10,17 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// Particles treated side by side.
-pub(super) const LANES: usize = 8;
+pub(crate) const LANES: usize = 8;
 
 /// What two vectors of numbers can do.
-pub(super) trait Arithmetic:
+pub(crate) trait Arithmetic:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
 {
 }
 impl<T: Copy + Add<Output = T> + Sub<Output = T> + Mul<Output = T>> Arithmetic for T {}
 
 /// A way to compute with eight particles at once. All ways give the same bits.
-pub(super) trait Wide: Copy {
+pub(crate) trait Wide: Copy {
     /// A number per particle.
     type Eight: Arithmetic;
     /// A low and a high number per particle.
@@ -50,13 +50,13 @@ pub(super) trait Wide: Copy {
 }
 
 /// Work that can be done in any [`Wide`] way.
-pub(super) trait Job {
+pub(crate) trait Job {
     /// Does the work. To be inlined always, so that it is compiled for the instructions in use.
     fn run<W: Wide>(self);
 }
 
 /// Does a job in the fastest way this processor knows.
-pub(super) fn dispatch<J: Job>(job: J) {
+pub(crate) fn dispatch<J: Job>(job: J) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a way is chosen only if the processor has its instructions.
     unsafe {
@@ -151,7 +151,7 @@ impl Job for Trial<'_> {
 
 /// Whether this processor knows the instructions that the files named after AVX-512 use.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn has_avx512() -> bool {
+pub(crate) fn has_avx512() -> bool {
     use std::arch::is_x86_feature_detected as has;
     has!("avx512f") && has!("avx512vl") && has!("avx512bw") && has!("avx512dq")
 }
@@ -170,15 +170,15 @@ fn run_avx2<J: Job>(job: J) {
 
 /// Arrays, which compilers turn into whatever vectors there are.
 #[derive(Clone, Copy)]
-pub(super) struct Portable;
+pub(crate) struct Portable;
 
 /// Numbers in an array.
 #[derive(Clone, Copy)]
-pub(super) struct Eight([f32; LANES]);
+pub(crate) struct Eight([f32; LANES]);
 
 /// Low and high numbers, each in an array.
 #[derive(Clone, Copy)]
-pub(super) struct Pairs([Eight; 2]);
+pub(crate) struct Pairs([Eight; 2]);
 
 macro_rules! operator {
     ($trait:ident, $method:ident, $op:tt) => {

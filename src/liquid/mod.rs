@@ -23,6 +23,8 @@ pub use advect::{MOST_CELLS, advect, advect_seeded, collide};
 pub use affine_cells::{AFFINE_REACH, AffineCells, no_affine_cells};
 pub use bodies::{born_leave_bodies, leave_bodies};
 pub use emit::{Emitter, Layout, drain, seed};
+pub(crate) use kernel::{lane_sample, lane_stencil};
+pub(crate) use lanes::{Job, LANES, Wide, dispatch};
 pub use midpoint::extrapolate_to_midpoint;
 pub use narrow_band::{Band, CORE_DEPTH, Core, CoreScratch};
 pub use particles::Particles;

@@ -111,7 +111,7 @@ impl<const D: usize> Smoke<D> {
         });
     }
 
-    /// Makes room for the active blocks.
+    /// Makes room for the active blocks; once whenever those have changed, as fresh ones are emptied.
     pub fn resize(&mut self, blocks: &Blocks<D>) {
         for field in [&mut self.density, &mut self.heat, &mut self.air] {
             field.resize(blocks.slot_count());
@@ -128,7 +128,7 @@ impl<const D: usize> Smoke<D> {
     }
 
     /// Carries everything along for `dt` seconds with velocities that are free of divergence, as far as solids do not move.
-    /// Where they are not numbers nothing moves. The order of the sweeps along the axes takes turns with `turn`.
+    /// Where they are not numbers nothing moves. Comes after [`Self::resize`]. The order of the sweeps along the axes takes turns with `turn`.
     pub fn advance(
         &mut self,
         around: &Around<'_, D>,
@@ -137,7 +137,6 @@ impl<const D: usize> Smoke<D> {
         dt: Real,
         turn: u64,
     ) {
-        self.resize(around.blocks);
         room::find(around, &mut scratch.room);
         covered::make_way(self, around.blocks, scratch);
         let parts = flow::find(self, around, velocity, scratch, dt);
@@ -204,7 +203,9 @@ impl<const D: usize> Smoke<D> {
     /// Reads what [`Smoke::save`] wrote.
     pub fn load(blocks: &Blocks<D>, from: &mut Reader<'_>) -> Result<Self, ArchiveError> {
         let mut smoke = Smoke::new(from.value("smoke.full")?);
-        if smoke.is_present() {
+        if let Some(full) = smoke.full {
+            let is_sane = full.iter().all(|value| value.is_finite() && *value >= 0.0);
+            ArchiveError::unless(is_sane, "smoke.full", "has a number that cannot be")?;
             smoke.density.load("smoke.density", blocks, from)?;
             smoke.heat.load("smoke.heat", blocks, from)?;
             smoke.air.load("smoke.air", blocks, from)?;
