@@ -65,7 +65,8 @@ fn continued([nx, ny, nz]: [usize; 3], values: &[[f32; 2]]) -> Vec<[f32; 2]> {
             (k + 1 < nz).then(|| index + nx * ny),
         ];
         let known = beside.into_iter().flatten().map(|at| values[at]).filter(|value| !value[0].is_nan());
-        let (sum, count) = known.fold(([0.0; 2], 0.0), |([a, b], count), [c, d]| ([a + c, b + d], count + 1.0));
+        let (sum, count) =
+            known.fold(([0.0; 2], 0.0), |([a, b], count), [c, d]| ([a + c, b + d], count + 1.0));
         if count > 0.0 { sum.map(|sum| sum / count) } else { UNKNOWN }
     };
     values

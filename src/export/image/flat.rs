@@ -160,9 +160,9 @@ impl<'a> Sheet<'a> {
     fn smoky(&self, air: V3, x: f32, y: f32) -> V3 {
         let Some(smoke) = &self.smoke else { return air };
         let around = smoke.around(x * self.cells - 0.5, y * self.cells - 0.5);
-        let puff = around.iter().fold([0.0; 4], |sum: Puff, (puff, share)| {
-            std::array::from_fn(|k| sum[k] + puff[k] * share)
-        });
+        let puff = around
+            .iter()
+            .fold([0.0; 4], |sum: Puff, (puff, share)| std::array::from_fn(|k| sum[k] + puff[k] * share));
         let [_, heat, sun, sky] = puff;
         let ink = mix(SOOT, ASH, 0.5 * (sun + sky));
         let ink = mix(ink, if heat > 0.0 { EMBER } else { ICE }, 0.75 * heat.abs().min(1.0));

@@ -1,6 +1,6 @@
 //! Smoke as it is seen: what it throws back of the light that reaches it, what shines of itself by heat, what it hides.
 
-use super::vector::{V3, add, along, dot, mix, scale};
+use super::vector::{V3, add, along, dot, mix, scale, times};
 use crate::snapshot::{CellFields, OPTICAL_DEPTH, Scenery, f32_from_half};
 
 /// Cells per step of a ray.
@@ -10,9 +10,12 @@ const SHADOW_STEPS: usize = 14;
 /// Heat can be seen without smoke, but hardly: it hides this share of what as much smoke does.
 const SHIMMER: f32 = 0.12;
 
+/// Light that arrives, and what the hottest smoke shines by itself.
 const SUNSHINE: V3 = [0.95, 0.90, 0.82];
 const SKYLIGHT: V3 = [0.20, 0.26, 0.34];
 const GLOW: V3 = [1.0, 0.30, 0.06];
+/// What heat and cold do to the light that smoke throws back.
+const EMBER: V3 = [1.0, 0.72, 0.45];
 const FROST: V3 = [0.55, 0.78, 1.0];
 
 /// Smoke at a place: density and heat as shares of the full ones, the sun's and the sky's light that arrive.
@@ -32,8 +35,9 @@ pub(super) fn thickness([density, heat, ..]: Puff) -> f32 {
 /// The colour of a puff.
 pub(super) fn colour([_, heat, sun, sky]: Puff) -> V3 {
     let lit = along(scale(SUNSHINE, sun), sky, SKYLIGHT);
-    let warm = along(mix(lit, [lit[0], 0.72 * lit[1], 0.45 * lit[2]], heat.clamp(0.0, 1.0)), 0.55 * heat.max(0.0), GLOW);
-    mix(warm, std::array::from_fn(|k| warm[k] * FROST[k]), (-heat).clamp(0.0, 1.0))
+    let [hot, cold] = [heat, -heat].map(|share| share.clamp(0.0, 1.0));
+    let warm = along(times(lit, mix([1.0; 3], EMBER, hot)), 0.55 * hot, GLOW);
+    times(warm, mix([1.0; 3], FROST, cold))
 }
 
 /// What is seen of smoke along a ray.

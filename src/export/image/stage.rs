@@ -176,7 +176,7 @@ impl Stage {
         let Some(haze) = &self.around.haze else { return [None; FINE * FINE] };
         let ends = samples.map(|sample| sample.liquid.0.min(sample.solid.0));
         let ray = self.camera.ray((x + FINE / 2) as f32, (y + FINE / 2) as f32);
-        let share = hash_unit((y * WIDTH * FINE + x) as u64) as f32;
+        let share = hash_unit((y * WIDTH * FINE + x) as u64);
         haze.veils(self.camera.eye, ray, ends, share).map(Some)
     }
 

@@ -25,7 +25,8 @@ fn blow<const D: usize>(cells: usize) -> [f64; 2] {
     let after = windy.totals();
     let lost = (after.mass / before.mass - 1.0).abs();
     assert!(lost < 1e-6, "{D}D, {cells} cells: {lost:.1e} of the smoke got lost");
-    let off = (0..D).map(|k| (after.centroid[k] - before.centroid[k] - speed[k] * seconds).powi(2)).sum::<f64>();
+    let off =
+        (0..D).map(|k| (after.centroid[k] - before.centroid[k] - speed[k] * seconds).powi(2)).sum::<f64>();
     [windy.mean_error(|x| blob(x, to)), off.sqrt() * cells as f64]
 }
 
@@ -69,7 +70,8 @@ fn eddies_keep_smoke_and_its_bounds<const D: usize>(cells: usize, courant: f64) 
     let (after, [density, heat]) = (windy.totals(), windy.extremes());
     let lost = [after.mass / before.mass - 1.0, after.heat / before.heat - 1.0];
     assert!(lost.iter().all(|lost| lost.abs() < 1e-6), "{D}D, Courant {courant}: {lost:?} got lost");
-    let is_bounded = density[0] >= -1e-6 && density[1] <= 1.0 + 1e-5 && heat[0] >= -2.0001 && heat[1] <= 3.0001;
+    let is_bounded =
+        density[0] >= -1e-6 && density[1] <= 1.0 + 1e-5 && heat[0] >= -2.0001 && heat[1] <= 3.0001;
     assert!(is_bounded, "{D}D, Courant {courant}: {density:?}, {heat:?}");
     assert!(after.centroid[0] > before.centroid[0] + 0.1, "{D}D: it was stirred");
 }

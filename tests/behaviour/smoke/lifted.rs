@@ -13,7 +13,8 @@ fn rise<const D: usize>(simulation: &Simulation<D>) -> f64 {
     let (mut sum, mut moment) = (0.0, 0.0);
     for slot in blocks.slots().as_slice().iter().map(|&slot| slot as usize) {
         for local in 0..glug::grid::block_cells(D) {
-            let share = f64::from(state.smoke.heat.block(slot)[local] + state.smoke.density.block(slot)[local]);
+            let share =
+                f64::from(state.smoke.heat.block(slot)[local] + state.smoke.density.block(slot)[local]);
             if share > 0.0 {
                 let mut above = blocks.cell_at(slot, local);
                 above[1] += 1;
@@ -33,8 +34,9 @@ fn rise<const D: usize>(simulation: &Simulation<D>) -> f64 {
 fn what_is_light_rises_with_its_added_mass<const D: usize>(cells: usize) {
     let (alone, share) = (9.81 * 0.0034 * 30.0, [0.5, 2.0 / 3.0][D - 2]);
     let dt = 1e-3;
-    let mut hot = Simulation::new(&box_of_air::<D>(cells, vec![(ball(0.5, 0.5, 0.1), 0.0, 30.0)], Vec::new()))
-        .expect("hot air is enough to start");
+    let mut hot =
+        Simulation::new(&box_of_air::<D>(cells, vec![(ball(0.5, 0.5, 0.1), 0.0, 30.0)], Vec::new()))
+            .expect("hot air is enough to start");
     advance(&mut hot, dt);
     let found = rise(&hot) / dt;
     let expected = share * alone;

@@ -86,7 +86,11 @@ fn extremes<const D: usize>(smoke: &Smoke<D>, blocks: &glug::grid::Blocks<D>) ->
 }
 
 /// A closed box of air, one metre a side, with smoke and heat in some shapes.
-fn box_of_air<const D: usize>(cells: usize, smoke: Vec<(Shape<D>, f64, f64)>, solids: Vec<Solid<D>>) -> Setup<D> {
+fn box_of_air<const D: usize>(
+    cells: usize,
+    smoke: Vec<(Shape<D>, f64, f64)>,
+    solids: Vec<Solid<D>>,
+) -> Setup<D> {
     let mut setup = tank([1.0; D], cells, Vec::new());
     let body = |(shape, density, heat)| SmokeBody { shape, density, heat };
     setup.smoke = smoke.into_iter().map(body).collect();

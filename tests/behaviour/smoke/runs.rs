@@ -3,7 +3,7 @@
 use glug::geometry::{Body, MOST_MOTIONS, Material, Motion, Move, Shape, Solid};
 use glug::math::Vector;
 use glug::scene::Scene;
-use glug::sim::{LiquidBody, Flow, Model, Setup, Simulation, SmokeSource, WallCells};
+use glug::sim::{Flow, LiquidBody, Model, Setup, Simulation, SmokeSource, WallCells};
 use rayon::ThreadPoolBuilder;
 
 use crate::sim::{advance, corner_box};
@@ -58,7 +58,8 @@ fn stir<const D: usize>(setup: &Setup<D>, frames: usize, what: &str) {
 }
 
 fn stirred_air_keeps_its_smoke<const D: usize>(cells: usize, frames: usize) {
-    let smoke = || vec![(corner_box::<D>([0.0, 0.0], [1.0, 0.4], 1.0), 0.1, 0.0), (ball(0.3, 0.7, 0.15), 0.05, 10.0)];
+    let smoke =
+        || vec![(corner_box::<D>([0.0, 0.0], [1.0, 0.4], 1.0), 0.1, 0.0), (ball(0.3, 0.7, 0.15), 0.05, 10.0)];
     for walls in [WallCells::Cut, WallCells::Voxel] {
         for model in [Model::TwoPhase, Model::AffineBubbles] {
             let mut setup = box_of_air::<D>(cells, smoke(), stirrers(200.0));
@@ -89,7 +90,8 @@ fn fast_paddles_lose_no_smoke() {
 
 /// Waves under smoke: what the water covers goes to the air above, and what falls below the surface comes back.
 fn water_swallows_no_smoke<const D: usize>(cells: usize, frames: usize) {
-    let mut setup = box_of_air::<D>(cells, vec![(corner_box([0.0, 0.0], [1.0, 1.0], 1.0), 0.1, 5.0)], Vec::new());
+    let mut setup =
+        box_of_air::<D>(cells, vec![(corner_box([0.0, 0.0], [1.0, 1.0], 1.0), 0.1, 5.0)], Vec::new());
     let pile = corner_box([0.0, 0.0], [0.4, 0.5], 1.0);
     setup.liquids.push(LiquidBody { shape: pile, flow: Flow::rest() });
     stir(&setup, frames, "water");
@@ -148,7 +150,9 @@ fn smoke_waits_while_air_weighs_nothing() {
     let smoke = vec![(corner_box::<2>([0.0, 0.0], [1.0, 0.5], 1.0), 0.1, 0.0)];
     let mut simulation = Simulation::new(&box_of_air(40, smoke, stirrers(200.0))).expect("it starts");
     let before = totals(&simulation).mass;
-    for model in [Model::TwoPhase, Model::Constraint, Model::FreeSurface, Model::AffineTiles, Model::AffineBubbles] {
+    for model in
+        [Model::TwoPhase, Model::Constraint, Model::FreeSurface, Model::AffineTiles, Model::AffineBubbles]
+    {
         simulation.params.model = model;
         for _ in 0..8 {
             let report = advance(&mut simulation, 1.0 / 30.0);
@@ -173,7 +177,8 @@ fn run<const D: usize>(scene: &Scene<D>, frames: usize, threads: usize, resumes_
         let mut simulation = Simulation::new(&scene.setup).expect("it starts");
         for frame in 0..frames {
             if frame == resumes_after {
-                simulation = Simulation::load(&scene.setup, &saved(&simulation)[..]).expect("as it was saved");
+                simulation =
+                    Simulation::load(&scene.setup, &saved(&simulation)[..]).expect("as it was saved");
             }
             advance(&mut simulation, 1.0 / scene.fps);
         }
@@ -185,7 +190,11 @@ fn every_run_is_the_same<const D: usize>(scene: &Scene<D>, frames: usize) {
     let first = run(scene, frames, 1, frames);
     for (threads, resumes_after) in [(2, frames), (3, frames), (2, frames / 2)] {
         let other = run(scene, frames, threads, resumes_after);
-        assert!(first == other, "{}: {threads} threads, resumed after {resumes_after} of {frames}", scene.name);
+        assert!(
+            first == other,
+            "{}: {threads} threads, resumed after {resumes_after} of {frames}",
+            scene.name
+        );
     }
 }
 

@@ -38,8 +38,14 @@ fn what_is_wrong_with_smoke_is_said() {
         (format!("smoke: [(shape: {BALL}, density: -1)]"), ["smoke[0].density", "from 0"]),
         (format!("smoke: [(shape: {BALL}, heat: 1e9)]"), ["smoke[0].heat", "kelvins"]),
         (format!("smoke: [(shape: {BALL}, rate: 1)]"), ["unknown field `rate`", "density"]),
-        ("smoke: [(shape: sphere(center: (3, 3), radius: 1))]".to_owned(), ["smoke[0].shape", "inside the domain"]),
-        (format!("smoke_sources: [(shape: {BALL}, from: 2, until: 1)]"), ["smoke_sources[0].until", "later than"]),
+        (
+            "smoke: [(shape: sphere(center: (3, 3), radius: 1))]".to_owned(),
+            ["smoke[0].shape", "inside the domain"],
+        ),
+        (
+            format!("smoke_sources: [(shape: {BALL}, from: 2, until: 1)]"),
+            ["smoke_sources[0].until", "later than"],
+        ),
         (format!("smoke_sources: [(shape: {BALL}, rate: -1)]"), ["smoke_sources[0].rate", "from 0"]),
         ("frames: 3".to_owned(), ["no liquid", "`smoke`"]),
     ] {
