@@ -10,9 +10,9 @@ use super::data::{Smoke, region};
 use super::half::{f32_from_half, half_from_f32};
 
 /// Extinction along the longest side of the domain by smoke of full density; the shaders know the same number.
-pub const OPTICAL_DEPTH: f32 = 9.0;
-/// Smoke throws most of the light that it meets forward: this share of it is lost on the way.
-const LOST: f32 = 0.55;
+pub const OPTICAL_DEPTH: f32 = 6.5;
+/// Smoke throws some of the light that it meets forward: this share of it is lost on the way.
+const LOST: f32 = 0.75;
 /// Towards the sun, per cell up: cells along x and, in space, along z. The shaders' sun stands there.
 const SLOPE: [f32; 2] = [-0.36 / 0.86, 0.36 / 0.86];
 /// Layers of cells beyond the air into which values are continued: as far as smooth interpolation looks.

@@ -26,8 +26,8 @@ const FAST: V3 = [0.50, 0.86, 0.97];
 const CREST: V3 = [0.80, 0.95, 1.0];
 const SOOT: V3 = [0.105, 0.12, 0.145];
 const ASH: V3 = [0.27, 0.30, 0.345];
-const EMBER: V3 = [0.62, 0.16, 0.045];
-const ICE: V3 = [0.10, 0.30, 0.58];
+const EMBER: V3 = [0.66, 0.30, 0.13];
+const ICE: V3 = [0.16, 0.38, 0.66];
 /// Extinction by a sheet of smoke of full density.
 const SHEET: f32 = 2.6;
 const SOLID: V3 = [0.34, 0.31, 0.29];
@@ -163,9 +163,12 @@ impl<'a> Sheet<'a> {
         let puff = around
             .iter()
             .fold([0.0; 4], |sum: Puff, (puff, share)| std::array::from_fn(|k| sum[k] + puff[k] * share));
-        let [_, heat, sun, sky] = puff;
-        let ink = mix(SOOT, ASH, 0.5 * (sun + sky));
-        let ink = mix(ink, if heat > 0.0 { EMBER } else { ICE }, 0.75 * heat.abs().min(1.0));
+        let [density, heat, sun, sky] = puff;
+        let light = 0.5 * (sun + sky);
+        // By how hot the smoke itself is, so that its rims have the same hue.
+        let warmth = 0.45 * (heat / density.max(0.2)).clamp(-1.0, 1.0);
+        let tint = scale(if warmth > 0.0 { EMBER } else { ICE }, 0.35 + 0.75 * light);
+        let ink = mix(mix(SOOT, ASH, light), tint, warmth.abs());
         mix(air, ink, 0.94 * (1.0 - (-SHEET * haze::thickness(puff)).exp()))
     }
 

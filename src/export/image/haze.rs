@@ -11,8 +11,8 @@ const SHADOW_STEPS: usize = 14;
 const SHIMMER: f32 = 0.12;
 
 /// Light that arrives, and what the hottest smoke shines by itself.
-const SUNSHINE: V3 = [0.95, 0.90, 0.82];
-const SKYLIGHT: V3 = [0.20, 0.26, 0.34];
+const SUNSHINE: V3 = [0.72, 0.69, 0.64];
+const SKYLIGHT: V3 = [0.095, 0.13, 0.18];
 const GLOW: V3 = [1.0, 0.30, 0.06];
 /// What heat and cold do to the light that smoke throws back.
 const EMBER: V3 = [1.0, 0.72, 0.45];

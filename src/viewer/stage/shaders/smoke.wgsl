@@ -7,8 +7,8 @@
 // Colour of what a puff throws back of the light, with what it shines by itself.
 fn puff_colour(puff: vec4<f32>) -> vec3<f32> {
     let dark = stage::is_dark();
-    let sun = select(vec3<f32>(0.80, 0.77, 0.72), vec3<f32>(0.62, 0.61, 0.59), dark);
-    let sky = select(vec3<f32>(0.16, 0.19, 0.24), vec3<f32>(0.045, 0.062, 0.095), dark);
+    let sun = select(vec3<f32>(0.84, 0.80, 0.74), vec3<f32>(0.62, 0.61, 0.59), dark);
+    let sky = select(vec3<f32>(0.085, 0.115, 0.165), vec3<f32>(0.040, 0.060, 0.100), dark);
     let lit = sun * puff.z + sky * puff.w;
     let hot = clamp(puff.y, 0.0, 1.0);
     let cold = clamp(-puff.y, 0.0, 1.0);
@@ -88,12 +88,16 @@ fn sheet(page: vec3<f32>, x: vec3<f32>) -> vec3<f32> {
     let puff = smooth_puff(x);
     let light = clamp(0.5 * (puff.z + puff.w), 0.0, 1.0);
     var ink = mix(vec3<f32>(0.085, 0.10, 0.125), vec3<f32>(0.29, 0.32, 0.365), light);
-    var ember = vec3<f32>(0.60, 0.19, 0.06);
+    var ember = vec3<f32>(0.66, 0.30, 0.13);
+    var frost = vec3<f32>(0.16, 0.38, 0.66);
     if stage::is_dark() {
         ink = mix(vec3<f32>(0.11, 0.125, 0.15), vec3<f32>(0.52, 0.55, 0.60), light);
-        ember = vec3<f32>(0.86, 0.30, 0.085);
+        ember = vec3<f32>(0.95, 0.42, 0.15);
+        frost = vec3<f32>(0.25, 0.55, 0.95);
     }
-    ink = mix(ink, ember, 0.6 * clamp(puff.y, 0.0, 1.0));
-    ink = mix(ink, vec3<f32>(0.10, 0.32, 0.62), 0.6 * clamp(-puff.y, 0.0, 1.0));
-    return mix(page, ink, 0.95 * (1.0 - exp(-stage::SHEET_DEPTH * stage::thickness(puff))));
+    // By how hot the smoke itself is, so that its rims have the same hue.
+    let warmth = 0.45 * clamp(puff.y / max(puff.x, 0.2), -1.0, 1.0);
+    ink = mix(ink, ember * (0.35 + 0.75 * light), max(warmth, 0.0));
+    ink = mix(ink, frost * (0.35 + 0.75 * light), max(-warmth, 0.0));
+    return mix(page, ink, 0.96 * (1.0 - exp(-stage::SHEET_DEPTH * stage::thickness(puff))));
 }

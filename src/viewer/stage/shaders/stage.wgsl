@@ -56,7 +56,7 @@ const ROLE_GAS: u32 = 8u;
 const SUN: vec3<f32> = vec3<f32>(-0.36, 0.86, 0.36);
 const WATER: f32 = 1.333;
 // Extinction by smoke of full density: along the longest side of the domain in 3D, through the page in 2D.
-const SMOKE_DEPTH: f32 = 9.0;
+const SMOKE_DEPTH: f32 = 6.5;
 const SHEET_DEPTH: f32 = 2.8;
 // Heat can be seen without smoke, but hardly: it hides this share of what as much smoke does.
 const SHIMMER: f32 = 0.12;
