@@ -36,7 +36,7 @@ simulate: build ## simulate SCENE and write its surface and statistics to OUT/SC
 # SCENE:CELLS:FRAME of the pictures in the README, and layers where other ones than usual are shown.
 PICTURES := dam_break:96:14:pressure splash_tank:96:18 faucet:64:45:bubble-colours ball_in_circle_2d:256:18 rising_bubbles:64:12 \
 	splash_tank_tiles:96:11:bubble-colours,tiles,bands pool_tiles_2d:128:24:bubble-colours,tiles,affine-field \
-	floating_boxes:64:40 paddle_wheel_2d:128:60
+	floating_boxes:64:40 paddle_wheel_2d:128:60 stirred_smoke:48:75 paddle_smoke_2d:160:75
 # SCENE:CELLS:FRAME of the comparisons in the README.
 COMPARISONS := water_cooler_2d:128:40 water_cooler:64:40 cup_under_water_2d:100:150
 # SCENE:CELLS:FRAME of the gallery's thumbnails, and layers.
@@ -50,6 +50,7 @@ THUMBNAILS := water_cooler_2d:128:40 rising_bubble_2d:128:24 bubble_tube_2d:128:
 	floating_boxes:48:40 piston_on_air:32:30 cup_under_water:32:66 ice_in_a_glass:36:66 cartesian_diver:40:64 \
 	cork_and_bubbles:48:86 duck_pond:60:40 \
 	floating_boxes_2d:144:40 cup_under_water_2d:100:40 cartesian_diver_2d:80:75 \
+	stirred_smoke:32:60 paddle_smoke_2d:128:60 \
 	paddle_wheel_2d:128:45 seesaw_2d:144:45 ball_and_hole_2d:72:12 wall_splash_2d:128:20 ceiling_drip_2d:128:14 \
 	splash_tank_tiles:64:16:bubble-colours,tiles sinking_bubbles:40:16:bubble-colours,cutaway \
 	neutral_bubble:40:12:bubble-colours,cutaway released_heavy_bubble:40:14:bubble-colours,cutaway

@@ -90,7 +90,7 @@ pub struct RenderArguments {
     #[arg(long)]
     pub dark: bool,
     /// What to draw: bubble-colours, bubble-labels, regions, particles, velocity, pressure, divergence, grid, cutaway,
-    /// tiles, bands, affine-field; the first two unless told.
+    /// tiles, bands, affine-field, smoke; the first two and smoke unless told.
     #[arg(long, value_name = "LAYER,…", value_delimiter = ',')]
     pub layers: Vec<String>,
     /// Place of the cut and the slices in 3D, 0 to 1 from back to front.

@@ -53,6 +53,11 @@ fn shown(arguments: &ShownArguments) -> Result<(String, Overrides, AnyScene, Vec
         let model = |name: &str| model(name, loaded.solver());
         let mut models = vec![first.as_deref().map_or(Ok(loaded.params().model), model)?];
         models.extend(compare.as_deref().map(model).transpose()?);
+        // Not every scene goes with every model.
+        for model in models.iter().filter(|model| **model != loaded.params().model) {
+            let overrides = Overrides { model: Some(model.name().to_owned()), ..overrides.clone() };
+            source::load_named(&name, &overrides)?;
+        }
         models
     };
     Ok((name, overrides, loaded, models))

@@ -17,8 +17,7 @@ mod touch;
 
 pub use body::{Body, BodyState, MOST_MOTIONS, Material, Response, Twist, motions, spin_of};
 pub use boundary::{
-    BodyShare, Boundary, CellBits, FAR, Nearness, SolidsNear, WallBits, Walls, block_is_solid,
-    free_shares,
+    BodyShare, Boundary, CellBits, FAR, Nearness, SolidsNear, WallBits, Walls, block_is_solid, free_shares,
 };
 pub use joint::{Joint, JointKind, Motor};
 pub use keyframes::{Interpolation, Keyframes, Placement};

@@ -56,6 +56,9 @@ pub struct Smoke {
     pub full_density: f32,
     /// The largest heat, in magnitude, of the same, K.
     pub full_heat: f32,
+    /// What it looks like in every cell: density and heat as shares of the full ones, and the shares of the sun's and the sky's
+    /// light that reach it. Density and heat are continued a little into solids and liquid.
+    pub appearance: Vec<[u16; 4]>,
 }
 
 /// Values on the dense grid of all cells, x fastest; one layer in 2D. Numbers are half precision, ready for textures.
@@ -172,6 +175,11 @@ impl Snapshot {
             pause_seconds: 0.0,
             draw_seconds: 0.0,
         }
+    }
+
+    /// Whether there is liquid to speak of, or may come: all scenes without smoke are about liquid.
+    pub fn has_liquid(&self) -> bool {
+        self.cells.smoke.is_none() || self.start_volume > 0.0 || self.report.liquid.volume > 0.0
     }
 
     /// Whether air is a bubble to people: it cannot leave, it is no flaw of the surface that is being closed, and it is

@@ -95,7 +95,7 @@ fn smoke<const D: usize>(simulation: &Simulation<D>, dense: &Dense<'_, D>) -> Op
                 Label::Liquid | Label::Solid => [0; 2],
             }
         });
-        Smoke { values, full_density, full_heat }
+        Smoke { values, full_density, full_heat, appearance: Vec::new() }
     })
 }
 

@@ -7,6 +7,7 @@ use crate::sim::Simulation;
 
 use super::data::{Snapshot, Triangles, Wanted};
 use super::fields::{cell_fields, distances, sample_particles, tiles};
+use super::haze::appearance;
 use super::scenery::pose_of;
 use super::wall_surface::WallSurface;
 
@@ -16,7 +17,7 @@ pub struct Undrawn<const D: usize> {
 }
 
 impl<const D: usize> Undrawn<D> {
-    /// Fills in what follows from the surface: its distance in every cell, and its triangles.
+    /// Fills in what follows from the surface, its distance in every cell and its triangles, and what smoke looks like.
     pub fn draw(&self, snapshot: &mut Snapshot) {
         draw(self, snapshot);
     }
@@ -63,6 +64,10 @@ fn finish<const D: usize>(undrawn: &Undrawn<D>, snapshot: &mut Snapshot) {
     let blocks = &undrawn.surface.blocks;
     let surface = undrawn.surface.up_to_walls();
     snapshot.cells.distance = distances(blocks, &surface);
+    let cells = &mut snapshot.cells;
+    if let Some(smoke) = &mut cells.smoke {
+        smoke.appearance = appearance(cells.cells, &cells.region, smoke);
+    }
     if D == 3 {
         snapshot.surface = Triangles::from(&extract_surface(blocks, &surface));
     }

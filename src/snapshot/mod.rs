@@ -9,6 +9,7 @@ mod data;
 mod fields;
 mod grid;
 mod half;
+mod haze;
 mod roles;
 mod scenery;
 mod wall_surface;
@@ -18,5 +19,6 @@ pub use data::{
 };
 pub use grid::{Undrawn, show_grid, sketch_grid};
 pub use half::{f32_from_half, half_from_f32};
+pub use haze::OPTICAL_DEPTH;
 pub use roles::role;
 pub use scenery::{Scenery, ScenerySolid, SolidPose, solid_field};

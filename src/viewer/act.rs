@@ -10,7 +10,7 @@ use super::action::Action;
 use super::entities::DrawnEntities;
 use super::hands::handle;
 use super::pick::{pick, pick_body};
-use super::session::{Panes, Session};
+use super::session::{Panes, Session, Shown};
 use super::stage::{CUT_AXIS, OrbitCamera};
 use super::theme;
 use super::ui_state::UiState;
@@ -106,9 +106,9 @@ fn steer(action: &Action, session: &mut Session, panes: &mut Panes, ui_state: &m
             ui_state.selected_body = ui_state.selected_body.filter(|(pane, _)| *pane == 0);
         }
         Action::ToggleCompare => {
-            let first = panes.0.first().map_or(Model::default(), |shown| shown.model);
             // The interesting neighbour of the free surface is whatever comes behind it.
-            if let Err(error) = session.compare(panes, first.next()) {
+            let next = panes.0.first().map_or(Model::default().next(), Shown::next_model);
+            if let Err(error) = session.compare(panes, next) {
                 ui_state.alarm(format!("A second simulation could not be started: {error}"));
             }
         }
@@ -120,7 +120,7 @@ fn steer(action: &Action, session: &mut Session, panes: &mut Panes, ui_state: &m
 /// The next model, in the pane that is not compared with, or in both turned round.
 fn cycle(session: &Session, panes: &mut Panes) {
     for (pane, shown) in panes.0.iter_mut().enumerate() {
-        shown.model = shown.model.next();
+        shown.model = shown.next_model();
         session.tell_one(pane, Command::Model(shown.model));
     }
 }

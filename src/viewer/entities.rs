@@ -40,7 +40,7 @@ pub struct Liquid {
 /// Values over time; old times are thinned out, so that it never grows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
-    /// Time and two values: volume and pressure of a bubble, liquid and air of a simulation.
+    /// Time and two values: volume and pressure of a bubble; liquid and air, or smoke and its densest, of a simulation.
     pub moments: Vec<[f64; 3]>,
     stride: usize,
     skipped: usize,

@@ -9,8 +9,8 @@ use bevy::prelude::*;
 use super::entities::History;
 use crate::realtime::{Choice, Memory, Question, Search, coarser};
 use crate::runner::{Adoption, Command, Pace, Phase, Worker};
-use crate::scene::Overrides;
-use crate::sim::{Model, ParamInfo, ParamValue};
+use crate::scene::{self, AnyScene, Overrides};
+use crate::sim::{Model, ParamInfo, ParamValue, Setup};
 use crate::snapshot::{Snapshot, Wanted};
 
 /// What a pane shows: filled by workers in the window, frame by frame when rendering.
@@ -26,12 +26,36 @@ pub struct Shown {
     pub history: History,
     /// The most trapped air there has been in this run.
     pub most_air: f64,
+    /// Smoke over time: its mass and the densest cell.
+    pub smoke_history: History,
+    /// Its mass when the run was first seen, kg; 0 without smoke.
+    pub first_smoke: f64,
 }
 
 impl Shown {
     /// Nothing yet.
     pub fn new(model: Model) -> Self {
-        Shown { model, snapshot: None, phase: Phase::Loading, history: History::default(), most_air: 0.0 }
+        Shown {
+            model,
+            snapshot: None,
+            phase: Phase::Loading,
+            history: History::default(),
+            most_air: 0.0,
+            smoke_history: History::default(),
+            first_smoke: 0.0,
+        }
+    }
+
+    /// The models that it can go on with: where there is smoke, air has to carry it.
+    pub fn models(&self) -> impl Iterator<Item = Model> + Clone {
+        let smoky = self.snapshot.as_ref().is_some_and(|snapshot| snapshot.cells.smoke.is_some());
+        self.model.solver().models().filter(move |model| !smoky || model.has_gas())
+    }
+
+    /// The one of them behind its own, or the first one.
+    pub fn next_model(&self) -> Model {
+        let next = self.models().skip_while(|one| *one != self.model).nth(1);
+        next.or(self.models().next()).unwrap_or(self.model)
     }
 
     /// Takes a new moment.
@@ -39,6 +63,11 @@ impl Shown {
         if self.snapshot.as_ref().is_none_or(|old| old.run != snapshot.run) {
             self.history = History::default();
             self.most_air = 0.0;
+            self.smoke_history = History::default();
+            self.first_smoke = snapshot.report.smoke.as_ref().map_or(0.0, |smoke| smoke.mass);
+        }
+        if let Some(smoke) = &snapshot.report.smoke {
+            self.smoke_history.push([snapshot.report.time, smoke.mass, smoke.max_density]);
         }
         let [air, _] = snapshot.trapped_air();
         self.most_air = self.most_air.max(air);
@@ -345,7 +374,7 @@ impl Session {
         // What the command line changed belonged to the first scene.
         self.overrides = Overrides::default();
         self.playing = true;
-        self.begin(&models_of(panes), Parameters::OfScene);
+        self.begin(&suited(scene, models_of(panes)), Parameters::OfScene);
     }
 
     /// Play or pause.
@@ -452,6 +481,28 @@ impl Session {
 fn available(requested: Option<usize>) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     requested.unwrap_or(cores.saturating_sub(1)).max(1)
+}
+
+/// The models that a scene is opened with: those that were in use, but air that weighs nothing carries no smoke.
+fn suited(scene: &str, models: Vec<Model>) -> Vec<Model> {
+    if models.iter().all(|model| model.has_gas()) {
+        return models;
+    }
+    // What is wrong with a scene is said by those that start it.
+    let Ok(scene) = scene::load(scene, &Overrides::default()) else { return models };
+    let is_smoky = match &scene {
+        AnyScene::TwoD(scene) => has_smoke(&scene.setup),
+        AnyScene::ThreeD(scene) => has_smoke(&scene.setup),
+    };
+    if !is_smoky {
+        return models;
+    }
+    let carriers = scene.params().model.solver().models().filter(|model| model.has_gas()).cycle();
+    carriers.skip_while(|model| *model != scene.params().model).take(models.len()).collect()
+}
+
+fn has_smoke<const D: usize>(setup: &Setup<D>) -> bool {
+    !setup.smoke.is_empty() || !setup.smoke_sources.is_empty()
 }
 
 fn models_of(panes: &Panes) -> Vec<Model> {

@@ -45,6 +45,8 @@ pub const TILES: u32 = 512;
 pub const BANDS: u32 = 1024;
 /// Bit of the tiles' velocity fields.
 pub const AFFINE: u32 = 2048;
+/// Bit of the smoke.
+pub const SMOKE: u32 = 4096;
 /// Layers that only tiles have.
 pub const TILE_LAYERS: u32 = TILES | BANDS | AFFINE;
 /// Bit of the bubbles' labels.
@@ -52,7 +54,7 @@ pub const OUTLINES: u32 = 2;
 /// Layers drawn on a slice in 3D.
 pub const SLICE_LAYERS: u32 = REGIONS | PRESSURE | DIVERGENCE | GRID | TILE_LAYERS;
 /// What is on at the start.
-pub const FIRST_LAYERS: u32 = COLOURS | OUTLINES;
+pub const FIRST_LAYERS: u32 = COLOURS | OUTLINES | SMOKE;
 
 /// A layer of the grid solver.
 const fn of_grid(bit: u32, key: &'static str, name: &'static str, hint: &'static str) -> Layer {
@@ -60,7 +62,7 @@ const fn of_grid(bit: u32, key: &'static str, name: &'static str, hint: &'static
 }
 
 /// All layers, in the order they are listed.
-pub static LAYERS: [Layer; 12] = [
+pub static LAYERS: [Layer; 13] = [
     of_grid(COLOURS, "1", "Bubble colours", "Every trapped bubble has a colour of its own, which it keeps."),
     of_grid(OUTLINES, "2", "Bubble labels", "Outlines with number and volume."),
     of_grid(REGIONS, "3", "Regions", "What the solver takes each cell for: liquid, air, solid, bubble."),
@@ -83,6 +85,7 @@ pub static LAYERS: [Layer; 12] = [
         "Affine field",
         "The velocity field of every tile: pins along the flow, and a square that turns and stretches with it.",
     ),
+    of_grid(SMOKE, "S", "Smoke", "Smoke in the air; the hotter it is, the warmer its colour."),
 ];
 
 /// The layers that a solver has something to show in.
@@ -183,6 +186,19 @@ pub const BANDS_LEGEND: [(&str, Color32); 3] = [
     ("between tiles", Color32::from_rgb(222, 238, 246)),
 ];
 
+/// The ink of smoke over the page in 2D, for shares of the full density.
+pub fn smoke(share: f32, dark: bool) -> Color32 {
+    let [page, ink] = if dark {
+        [[0.20, 0.22, 0.25], [0.55, 0.57, 0.60]]
+    } else {
+        [[0.95, 0.96, 0.98], [0.42, 0.44, 0.48]]
+    };
+    let cover = 1.0 - (-2.8 * share.max(0.0)).exp();
+    colour(std::array::from_fn(|k| page[k] + (ink[k] - page[k]) * cover))
+}
+
+/// The colour of smoke in meters and plots.
+pub const SMOKE_INK: Color32 = Color32::from_rgb(128, 134, 148);
 /// The colour of liquid in meters and plots.
 pub const LIQUID: Color32 = Color32::from_rgb(52, 132, 214);
 /// The colour of trapped air in meters and plots.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 
 use super::Picture;
+use super::haze::{self, Puff};
 use super::vector::{V3, encode, mix, scale, smooth_step};
 use crate::snapshot::{Snapshot, f32_from_half};
 
@@ -23,6 +24,12 @@ const SLOW: V3 = [0.010, 0.095, 0.30];
 const MIDDLING: V3 = [0.03, 0.33, 0.66];
 const FAST: V3 = [0.50, 0.86, 0.97];
 const CREST: V3 = [0.80, 0.95, 1.0];
+const SOOT: V3 = [0.105, 0.12, 0.145];
+const ASH: V3 = [0.27, 0.30, 0.345];
+const EMBER: V3 = [0.66, 0.30, 0.13];
+const ICE: V3 = [0.16, 0.38, 0.66];
+/// Extinction by a sheet of smoke of full density.
+const SHEET: f32 = 2.6;
 const SOLID: V3 = [0.34, 0.31, 0.29];
 
 /// Values on a lattice over the domain, x fastest.
@@ -63,6 +70,8 @@ struct Sheet<'a> {
     distance: Lattice<f32>,
     /// Velocity at cell centres as a share of the reference speed, times the third entry.
     flow: Lattice<[f32; 3]>,
+    /// Smoke at cell centres.
+    smoke: Option<Lattice<Puff>>,
     /// The solids' signed distance, pixels, from corner to corner of the domain.
     solids: Lattice<f32>,
 }
@@ -108,6 +117,7 @@ impl<'a> Sheet<'a> {
             cells,
             distance: Lattice { shape, values: distance },
             flow: Lattice { shape, values: flow.collect() },
+            smoke: haze::puffs(fields).map(|values| Lattice { shape, values }),
             solids: Lattice { shape: [0, 1].map(|axis| snapshot.solids.corners[axis]), values: solids },
         }
     }
@@ -128,7 +138,7 @@ impl<'a> Sheet<'a> {
         let air = scale([0.98, 0.985, 0.99], 0.96 + 0.04 * height);
         let depth = -self.distance.at(x * self.cells - 0.5, y * self.cells - 0.5);
         let inside = (0.5 + depth).clamp(0.0, 1.0);
-        let mut colour = air;
+        let mut colour = self.smoky(air, x, y);
         if inside > 0.0 {
             let [u, v] = self.velocity(x, y).unwrap_or([0.0; 2]);
             let speed = (u * u + v * v).sqrt();
@@ -138,12 +148,28 @@ impl<'a> Sheet<'a> {
             let thread = threads[y as usize * self.inner[0] + x as usize];
             let body = mix(body, CREST, 0.32 * thread);
             let crest = 1.0 - smooth_step(0.8, 3.2, depth);
-            colour = mix(air, mix(body, CREST, 0.6 * crest), inside);
+            colour = mix(colour, mix(body, CREST, 0.6 * crest), inside);
         }
         let corner = |axis: usize, at: f32| at / end[axis] * (self.solids.shape[axis] - 1) as f32;
         let solid = self.solids.at(corner(0, x), corner(1, y));
         let rim = 1.0 - smooth_step(0.5, 3.0, -solid);
         mix(colour, mix(SOLID, WALL, rim), (0.5 - solid).clamp(0.0, 1.0))
+    }
+
+    /// Smoke over the air at a pixel: darker than paper, brighter where light reaches it, warm where it is hot.
+    fn smoky(&self, air: V3, x: f32, y: f32) -> V3 {
+        let Some(smoke) = &self.smoke else { return air };
+        let around = smoke.around(x * self.cells - 0.5, y * self.cells - 0.5);
+        let puff = around
+            .iter()
+            .fold([0.0; 4], |sum: Puff, (puff, share)| std::array::from_fn(|k| sum[k] + puff[k] * share));
+        let [density, heat, sun, sky] = puff;
+        let light = 0.5 * (sun + sky);
+        // By how hot the smoke itself is, so that its rims have the same hue.
+        let warmth = 0.45 * (heat / density.max(0.2)).clamp(-1.0, 1.0);
+        let tint = scale(if warmth > 0.0 { EMBER } else { ICE }, 0.35 + 0.75 * light);
+        let ink = mix(mix(SOOT, ASH, light), tint, warmth.abs());
+        mix(air, ink, 0.94 * (1.0 - (-SHEET * haze::thickness(puff)).exp()))
     }
 
     /// The velocity at a pixel, as a share of the reference speed.

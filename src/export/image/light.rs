@@ -1,5 +1,6 @@
 //! Sky, ground, sun, and what the liquid and the solids do to the light on the ground.
 
+use super::haze::Haze;
 use super::raster::{Camera, Triangles};
 use super::vector::{V3, add, along, cross, dot, mix, scale, smooth_step, sub, times, unit};
 
@@ -17,10 +18,11 @@ pub(super) struct Surroundings {
     /// How much liquid (first) and solid (second) the sun shines through, metres.
     shade: Vec<[f32; 2]>,
     focus: Caustics,
+    pub haze: Option<Haze>,
 }
 
 impl Surroundings {
-    pub fn new(size: V3, liquid: &Triangles, solids: &Triangles) -> Self {
+    pub fn new(size: V3, liquid: &Triangles, solids: &Triangles, haze: Option<Haze>) -> Self {
         let sun = unit([-0.35, 1.0, 0.28]);
         let camera = Camera::around([0.0; 3], size, sun, [SHADOW; 2], 0.96, false);
         let mut shade = vec![[0.0; 2]; SHADOW * SHADOW];
@@ -30,7 +32,7 @@ impl Surroundings {
                 shade[y * SHADOW + x][kind] += if towards { -z } else { z };
             });
         }
-        Surroundings { sun, size, camera, shade, focus: Caustics::new(size, sun, liquid) }
+        Surroundings { sun, size, camera, shade, focus: Caustics::new(size, sun, liquid), haze }
     }
 
     /// The largest length of the tank: what thickness is measured against.
@@ -74,7 +76,8 @@ impl Surroundings {
         let away = (off[0] * off[0] + off[1] * off[1]).sqrt() / reach;
         let seams = seam(place[0]).max(seam(place[2])) * (1.0 - smooth_step(0.5, 1.5, away));
         let plain = scale([0.60, 0.59, 0.57], 1.0 - 0.25 * seams);
-        let lit = scale(times(plain, self.shadow(place)), self.focus.at(place));
+        let clear = self.haze.as_ref().map_or(1.0, |haze| 0.4 + 0.6 * haze.shadow(place, self.sun));
+        let lit = scale(times(plain, self.shadow(place)), clear * self.focus.at(place));
         mix(lit, HORIZON, smooth_step(0.45, 2.6, away))
     }
 

@@ -3,6 +3,7 @@
 //! Meant for a quick look, a report or a title page; neither a window nor Vulkan is needed, and the solver can be any.
 
 mod flat;
+mod haze;
 mod light;
 mod raster;
 mod stage;

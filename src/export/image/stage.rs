@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
+use super::haze::{Haze, Veil, veiled};
 use super::light::{Surroundings, bent};
 use super::raster::{Camera, ScreenPoint, Triangles, box_corners};
 use super::vector::{V3, add, along, dot, encode, mix, scale, times, unit};
 use super::{HEIGHT, Picture, WIDTH};
+use crate::math::hash_unit;
 
 /// Samples along a side of a pixel.
 const FINE: usize = 2;
@@ -62,6 +64,7 @@ pub(super) struct Things {
     pub liquid: Triangles,
     pub solids: Triangles,
     pub glass: Triangles,
+    pub haze: Option<Haze>,
     /// What lies nearer than this to a wall lies on it.
     pub hair: f32,
 }
@@ -78,10 +81,10 @@ struct Stage {
 
 /// Draws everything; nothing once the stop flag is up.
 pub(super) fn draw(things: Things, stop: &AtomicBool) -> Option<Picture> {
-    let Things { size, open, liquid, solids, glass, hair } = things;
+    let Things { size, open, liquid, solids, glass, haze, hair } = things;
     let (columns, rows) = (WIDTH * FINE, HEIGHT * FINE);
     let camera = Camera::around([0.0; 3], size, FROM, [columns, rows], 0.88, true);
-    let around = Surroundings::new(size, &liquid, &solids);
+    let around = Surroundings::new(size, &liquid, &solids, haze);
     let project = |triangles: Triangles| {
         let spots = triangles.positions.par_iter().map(|place| camera.project(*place)).collect();
         (triangles, spots)
@@ -108,10 +111,13 @@ pub(super) fn draw(things: Things, stop: &AtomicBool) -> Option<Picture> {
         for (index, pixel) in pixels.chunks_exact_mut(3).enumerate() {
             let (x, y) = (index % WIDTH * FINE, index / WIDTH * FINE);
             let mut colour = [0.0; 3];
-            for (i, j) in (0..FINE * FINE).map(|k| (x + k % FINE, y + k / FINE)) {
+            let places: [_; FINE * FINE] = std::array::from_fn(|k| (x + k % FINE, y + k / FINE));
+            let veils = stage.veils(places.map(|(i, j)| samples[j * columns + i]), x, first + y);
+            for (place, veil) in veils.iter().enumerate() {
+                let (i, j) = places[place];
                 let seat = |i: usize, j: usize| stage.seat(&samples[j * columns + i], i, first + j);
                 let seats = [seat(i, j), seat((i + 1).min(columns - 1), j), seat(i, j + 1)];
-                colour = add(colour, stage.colour(&samples[j * columns + i], seats, i, first + j));
+                colour = add(colour, stage.colour(&samples[j * columns + i], seats, *veil, i, first + j));
             }
             let shade = vignette(index % WIDTH, first / FINE + index / WIDTH);
             pixel.copy_from_slice(&encode(scale(colour, shade / (FINE * FINE) as f32)));
@@ -165,8 +171,17 @@ impl Stage {
         samples
     }
 
+    /// What is seen of smoke in front of the samples of one pixel, which starts at a sample.
+    fn veils(&self, samples: [Sample; FINE * FINE], x: usize, y: usize) -> [Option<Veil>; FINE * FINE] {
+        let Some(haze) = &self.around.haze else { return [None; FINE * FINE] };
+        let ends = samples.map(|sample| sample.liquid.0.min(sample.solid.0));
+        let ray = self.camera.ray((x + FINE / 2) as f32, (y + FINE / 2) as f32);
+        let share = hash_unit((y * WIDTH * FINE + x) as u64);
+        haze.veils(self.camera.eye, ray, ends, share).map(Some)
+    }
+
     /// What a sample looks like; `seats` are those of the sample, its right and its lower neighbour.
-    fn colour(&self, sample: &Sample, seats: [Seat; 3], x: usize, y: usize) -> V3 {
+    fn colour(&self, sample: &Sample, seats: [Seat; 3], veil: Option<Veil>, x: usize, y: usize) -> V3 {
         let (x, y) = (x as f32 + 0.5, y as f32 + 0.5);
         let ray = self.camera.ray(x, y);
         let (edge, edge_depth) = self.edge(x, y);
@@ -187,6 +202,13 @@ impl Stage {
             let water = self.water(sample, seat, ray, behind);
             if edge_depth < sample.liquid.0 { with_edge(water) } else { water }
         };
+        if let (Some(haze), Some(veil)) = (&self.around.haze, veil) {
+            colour = veiled(colour, veil);
+            // The edges in front stand where the tank begins.
+            if edge_depth < haze.span(self.camera.eye, ray)[0] + self.hair {
+                colour = with_edge(colour);
+            }
+        }
         // The waterline: a bright thread where liquid on the glass begins.
         let on_glass = seats.map(|seat| matches!(seat, Seat::Wall(_)));
         let line = seats.contains(&Seat::Free) || seats.contains(&Seat::None);

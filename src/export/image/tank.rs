@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::Picture;
+use super::haze::Haze;
 use super::raster::Triangles;
 use super::stage::{self, Things};
 use super::vector::{V3, add, along, scale};
@@ -30,7 +31,8 @@ pub(super) fn draw(snapshot: &Snapshot, stop: &AtomicBool) -> Option<Picture> {
         corners: surface.corners.as_chunks().0.to_vec(),
     };
     let (size, open) = (scenery.size, scenery.open);
-    stage::draw(Things { size, open, liquid, solids, glass, hair: HAIR * scenery.dx }, stop)
+    let haze = Haze::of(scenery, &snapshot.cells);
+    stage::draw(Things { size, open, liquid, solids, glass, haze, hair: HAIR * scenery.dx }, stop)
 }
 
 /// Adds a solid where it is now, but for what lies in the closed walls of the tank.

@@ -5,6 +5,9 @@ use bevy_egui::egui::{self, Color32, RichText, Sense, Stroke};
 use crate::viewer::session::Shown;
 use crate::viewer::theme;
 
+/// What the bar of smoke says.
+pub const SMOKE_HINT: &str = "Mass of the smoke; the notch is what there was at the start.";
+
 /// A volume in words: litres or cubic metres in space, square centimetres in the plane.
 pub fn volume_text(volume: f64, dimension: usize) -> String {
     let (value, unit) = match dimension {
@@ -20,7 +23,16 @@ pub fn volume_text(volume: f64, dimension: usize) -> String {
     }
 }
 
-/// How far a volume is off, in percent.
+/// A mass in words; in the plane it is that of one metre of depth.
+pub fn mass_text(mass: f64) -> String {
+    match mass.abs() {
+        size if size >= 1.0 => format!("{mass:.2} kg"),
+        size if size >= 1e-3 || size == 0.0 => format!("{:.1} g", 1e3 * mass),
+        _ => format!("{:.1} mg", 1e6 * mass),
+    }
+}
+
+/// How far a volume or a mass is off, in percent.
 pub fn drift_text(now: f64, then: f64) -> String {
     if then <= 0.0 {
         return String::new();
@@ -55,7 +67,7 @@ pub fn bar_ui(ui: &mut egui::Ui, share: f32, colour: Color32, height: f32) -> eg
     response
 }
 
-/// The meters below a picture: trapped air against what it should be, liquid against the start.
+/// The meters below a picture: trapped air against what it should be, liquid against the start; smoke where there is some.
 pub fn meters_ui(ui: &mut egui::Ui, shown: &Shown) {
     let Some(snapshot) = &shown.snapshot else { return };
     let dimension = snapshot.scenery.dimension;
@@ -63,6 +75,19 @@ pub fn meters_ui(ui: &mut egui::Ui, shown: &Shown) {
     let reference = if rest > 0.0 { rest } else { shown.most_air };
     ui.horizontal(|ui| {
         let width = ui.available_width();
+        if let Some(smoke) = snapshot.report.smoke.as_ref().filter(|_| !snapshot.has_liquid()) {
+            ui.label(RichText::new("smoke").color(theme::SMOKE_INK).strong());
+            ui.scope(|ui| {
+                ui.set_width((width * 0.30).max(40.0));
+                bar_ui(ui, (smoke.mass / shown.first_smoke.max(1e-30)) as f32, theme::SMOKE_INK, 11.0)
+                    .on_hover_text(SMOKE_HINT);
+            });
+            ui.label(RichText::new(mass_text(smoke.mass)).monospace());
+            if width > 420.0 {
+                ui.label(RichText::new(drift_text(smoke.mass, shown.first_smoke)).monospace().weak());
+            }
+            return;
+        }
         if reference > 0.0 {
             ui.label(RichText::new("trapped air").color(theme::AIR).strong());
             ui.scope(|ui| {
@@ -90,6 +115,14 @@ pub fn meters_ui(ui: &mut egui::Ui, shown: &Shown) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn masses_read_well() {
+        assert_eq!(mass_text(2.5), "2.50 kg");
+        assert_eq!(mass_text(0.035), "35.0 g");
+        assert_eq!(mass_text(0.0), "0.0 g");
+        assert_eq!(mass_text(4.2e-6), "4.2 mg");
+    }
 
     #[test]
     fn volumes_read_well() {

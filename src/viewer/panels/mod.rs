@@ -88,6 +88,12 @@ impl Data<'_> {
         snapshots.any(|snapshot| !snapshot.tiles.is_empty())
     }
 
+    /// Whether there is smoke in any simulation.
+    fn has_smoke(&self) -> bool {
+        let mut snapshots = self.panes.iter().filter_map(|pane| pane.snapshot.as_ref());
+        snapshots.any(|snapshot| snapshot.cells.smoke.is_some())
+    }
+
     /// The solver in use.
     fn solver(&self) -> SolverKind {
         self.panes.first().map_or(SolverKind::default(), |pane| pane.model.solver())
@@ -95,8 +101,11 @@ impl Data<'_> {
 
     /// The layers that there is something to see in.
     fn layers(&self) -> impl Iterator<Item = &'static theme::Layer> {
-        let tiles = self.has_tiles();
-        theme::layers_of(self.solver()).filter(move |layer| tiles || layer.bit & theme::TILE_LAYERS == 0)
+        let nothing_in = [(self.has_tiles(), theme::TILE_LAYERS), (self.has_smoke(), theme::SMOKE)]
+            .into_iter()
+            .filter(|(is_there, _)| !is_there)
+            .fold(0, |bits, (_, layers)| bits | layers);
+        theme::layers_of(self.solver()).filter(move |layer| layer.bit & nothing_in == 0)
     }
 }
 
@@ -183,7 +192,7 @@ fn models_ui(ui: &mut egui::Ui, data: &Data, actions: &mut Vec<Action>) {
     for (pane, shown) in data.panes.iter().enumerate() {
         let mut model = shown.model;
         egui::ComboBox::from_id_salt(("model", pane)).selected_text(model.title()).show_ui(ui, |ui| {
-            for one in model.solver().models() {
+            for one in shown.models() {
                 ui.selectable_value(&mut model, one, one.title()).on_hover_text(one.summary());
             }
         });

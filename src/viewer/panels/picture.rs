@@ -215,13 +215,20 @@ fn hands_ui(
 /// The scale of the field that is shown.
 fn legend(painter: &egui::Painter, rect: Rect, snapshot: &Snapshot, ui_state: &UiState) {
     let [pressure, divergence] = theme::scales(&snapshot.scenery, &snapshot.params);
-    type Scale = (&'static str, [String; 3], fn(f32) -> Color32);
+    type Scale = (&'static str, [String; 3], fn(f32, bool) -> Color32);
+    let smoke = snapshot.cells.smoke.as_ref().filter(|smoke| smoke.full_density > 0.0);
     let scale: Scale = if ui_state.layers & theme::PRESSURE != 0 {
         let words = |share: f32| format!("{}", (share * pressure).round());
-        ("pressure, Pa", [words(0.0), words(0.5), words(1.0)], theme::sequential)
+        ("pressure, Pa", [words(0.0), words(0.5), words(1.0)], |t, _| theme::sequential(t))
     } else if ui_state.layers & theme::DIVERGENCE != 0 {
         let words = |share: f32| format!("{:+.1}", share * divergence);
-        ("divergence, 1/s", [words(-1.0), "0".into(), words(1.0)], |t| theme::diverging(2.0 * t - 1.0))
+        ("divergence, 1/s", [words(-1.0), "0".into(), words(1.0)], |t, _| theme::diverging(2.0 * t - 1.0))
+    } else if let Some(smoke) =
+        smoke.filter(|_| ui_state.layers & theme::SMOKE != 0 && snapshot.scenery.dimension == 2)
+    {
+        // In space the light in the smoke says more than its density.
+        let words = |share: f32| format!("{}", (share * smoke.full_density * 1e4).round() / 1e4);
+        ("smoke, kg/m³", [words(0.0), words(0.5), words(1.0)], theme::smoke)
     } else {
         return;
     };
@@ -237,7 +244,11 @@ fn legend(painter: &egui::Painter, rect: Rect, snapshot: &Snapshot, ui_state: &U
         let x = |k: usize| bar.left() + bar.width() * k as f32 / PARTS as f32;
         let piece =
             Rect::from_min_max(Pos2::new(x(part), bar.top()), Pos2::new(x(part + 1) + 0.5, bar.bottom()));
-        painter.rect_filled(piece, CornerRadius::ZERO, colour((part as f32 + 0.5) / PARTS as f32));
+        painter.rect_filled(
+            piece,
+            CornerRadius::ZERO,
+            colour((part as f32 + 0.5) / PARTS as f32, ui_state.dark),
+        );
     }
     painter.text(
         bar.center_top() - vec2(0.0, 3.0),

@@ -4,9 +4,11 @@ use bevy_egui::egui::{self, Color32, RichText, Sense};
 use egui_plot::{Legend, Line, Plot, PlotPoints};
 
 use super::Data;
-use super::meter::{bar_ui, drift_text, volume_text};
+use super::meter::{SMOKE_HINT, bar_ui, drift_text, mass_text, volume_text};
 use crate::runner::Phase;
 use crate::sim::FrameReport;
+use crate::snapshot::Snapshot;
+use crate::viewer::entities::History;
 use crate::viewer::session::Shown;
 use crate::viewer::theme;
 
@@ -35,8 +37,30 @@ fn pane_ui(ui: &mut egui::Ui, shown: &Shown, index: usize) {
         ui.weak("No simulation yet.");
         return;
     };
-    let (report, dimension) = (&snapshot.report, snapshot.scenery.dimension);
-    let liquid = report.liquid.volume;
+    let report = &snapshot.report;
+    if snapshot.has_liquid() {
+        volumes_ui(ui, shown, snapshot);
+    }
+    if let Some(smoke) = &report.smoke {
+        ui.horizontal(|ui| {
+            ui.colored_label(theme::SMOKE_INK, "Smoke");
+            ui.monospace(mass_text(smoke.mass));
+            ui.weak(drift_text(smoke.mass, shown.first_smoke));
+        });
+        bar_ui(ui, (smoke.mass / shown.first_smoke.max(1e-30)) as f32, theme::SMOKE_INK, 9.0)
+            .on_hover_text(SMOKE_HINT);
+    }
+    volume_plot_ui(ui, shown, index);
+    stages_ui(ui, report);
+    numbers_ui(ui, snapshot);
+    for warning in &report.warnings {
+        ui.colored_label(theme::ALARM, warning);
+    }
+}
+
+/// Liquid and trapped air against what they should be.
+fn volumes_ui(ui: &mut egui::Ui, shown: &Shown, snapshot: &Snapshot) {
+    let (liquid, dimension) = (snapshot.report.liquid.volume, snapshot.scenery.dimension);
     ui.horizontal(|ui| {
         ui.colored_label(theme::LIQUID, "Liquid");
         ui.monospace(volume_text(liquid, dimension));
@@ -55,20 +79,14 @@ fn pane_ui(ui: &mut egui::Ui, shown: &Shown, index: usize) {
         bar_ui(ui, (air / reference) as f32, theme::AIR, 9.0)
             .on_hover_text("All air that cannot escape; the notch is what it should be.");
     }
-    volume_plot_ui(ui, shown, index);
-    stages_ui(ui, report);
-    numbers_ui(ui, report, [snapshot.pause_seconds, snapshot.draw_seconds]);
-    for warning in &report.warnings {
-        ui.colored_label(theme::ALARM, warning);
-    }
 }
 
 fn volume_plot_ui(ui: &mut egui::Ui, shown: &Shown, index: usize) {
     let Some(snapshot) = &shown.snapshot else { return };
     let start = snapshot.start_volume.max(1e-30);
     let most = shown.most_air.max(1e-30);
-    let series = |column: usize, scale: f64| -> PlotPoints<'_> {
-        shown.history.moments.iter().map(|moment| [moment[0], 100.0 * moment[column] / scale]).collect()
+    let series = |history: &History, column: usize, scale: f64| -> PlotPoints<'_> {
+        history.moments.iter().map(|moment| [moment[0], 100.0 * moment[column] / scale]).collect()
     };
     Plot::new(("volumes", index))
         .height(96.0)
@@ -82,9 +100,16 @@ fn volume_plot_ui(ui: &mut egui::Ui, shown: &Shown, index: usize) {
         .x_axis_formatter(|mark, _| format!("{:.1} s", mark.value))
         .legend(Legend::default().background_alpha(0.5))
         .show(ui, |plot| {
-            plot.line(Line::new("liquid", series(1, start)).color(theme::LIQUID).width(1.8));
+            let mut line =
+                |name: &str, points, colour| plot.line(Line::new(name, points).color(colour).width(1.8));
+            if snapshot.has_liquid() {
+                line("liquid", series(&shown.history, 1, start), theme::LIQUID);
+            }
             if shown.most_air > 0.0 {
-                plot.line(Line::new("trapped air", series(2, most)).color(theme::AIR).width(1.8));
+                line("trapped air", series(&shown.history, 2, most), theme::AIR);
+            }
+            if shown.first_smoke > 0.0 {
+                line("smoke", series(&shown.smoke_history, 1, shown.first_smoke), theme::SMOKE_INK);
             }
         });
 }
@@ -140,7 +165,8 @@ fn stage_colour(index: usize) -> Color32 {
     Color32::from_rgb(r, g, b)
 }
 
-fn numbers_ui(ui: &mut egui::Ui, report: &FrameReport, [pause, draw]: [f64; 2]) {
+fn numbers_ui(ui: &mut egui::Ui, snapshot: &Snapshot) {
+    let report = &snapshot.report;
     let grid = egui::Grid::new(("numbers", report.model)).num_columns(2).spacing([12.0, 3.0]);
     // Wide enough for every name, so that rows that come later do not shift the others.
     grid.min_col_width(112.0).show(ui, |ui| {
@@ -158,7 +184,11 @@ fn numbers_ui(ui: &mut egui::Ui, report: &FrameReport, [pause, draw]: [f64; 2]) 
             );
         }
         let unknowns = &report.unknowns;
-        row("Unknowns", unknowns.pressure.to_string(), "One pressure per liquid cell");
+        row(
+            "Unknowns",
+            unknowns.pressure.to_string(),
+            "One pressure per cell of liquid, and of air that has mass",
+        );
         if unknowns.bubble > 0 {
             row("Bubble unknowns", unknowns.bubble.to_string(), "One pressure per bubble");
         }
@@ -170,13 +200,18 @@ fn numbers_ui(ui: &mut egui::Ui, report: &FrameReport, [pause, draw]: [f64; 2]) 
             format!("{:.1e}", report.divergence.max),
             "Largest relative volume change in a substep",
         );
-        row("Particles", report.particles.to_string(), "That carry the liquid");
-        row("Top speed", format!("{:.2} m/s", report.liquid.max_speed), "Of the fastest particle");
+        if snapshot.has_liquid() {
+            row("Particles", report.particles.to_string(), "That carry the liquid");
+            row("Top speed", format!("{:.2} m/s", report.liquid.max_speed), "Of the fastest particle");
+        }
+        if let Some(smoke) = &report.smoke {
+            row("Densest smoke", format!("{:.3} kg/m³", smoke.max_density), "Of all cells");
+        }
         let cells: Vec<_> = report.cells_xyz.iter().map(usize::to_string).collect();
         row("Grid", cells.join(" × "), "Cells");
         row(
             "Picture data",
-            format!("{:.1} + {:.1} ms", 1000.0 * pause, 1000.0 * draw),
+            format!("{:.1} + {:.1} ms", 1000.0 * snapshot.pause_seconds, 1000.0 * snapshot.draw_seconds),
             "What the solver waits to be copied + meshing and packing beside it",
         );
     });

@@ -66,7 +66,10 @@ impl Marks {
         for j in (step / 2..ny).step_by(step) {
             for i in (step / 2..nx).step_by(step) {
                 let index = (layer * ny + j) * nx + i;
-                if cells.region[index] != region::LIQUID {
+                // Where there is smoke, the air that carries it flows, too.
+                let is_known = f32_from_half(velocity[index][3]) > 0.5;
+                let is_smoky = cells.smoke.is_some() && cells.region[index] != region::SOLID && is_known;
+                if cells.region[index] != region::LIQUID && !is_smoky {
                     continue;
                 }
                 let [u, v] = [0, 1].map(|axis| f32_from_half(velocity[index][axis]));

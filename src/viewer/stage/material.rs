@@ -29,6 +29,8 @@ pub enum Part {
     Rim,
     /// Tiles of the liquid.
     Tiles,
+    /// Smoke in the tank: its far sides, from which rays are followed back to the eye.
+    Smoke,
     /// Edges of the tank behind the liquid.
     FarEdge,
     /// Edges of the tank in front of the liquid: drawn after it, or it would bend them like those behind.
@@ -47,6 +49,7 @@ impl Part {
             Part::Glass => "GLASS",
             Part::Rim => "RIM",
             Part::Tiles => "TILES",
+            Part::Smoke => "SMOKE",
             Part::FarEdge => "FAR_EDGE",
             Part::NearEdge => "NEAR_EDGE",
         }
@@ -63,7 +66,12 @@ pub struct Kind {
     pub part: Part,
     /// Steps that a ray may take through the liquid.
     pub steps: u32,
+    /// Whether there is smoke to be seen: without it, nothing asks for any.
+    pub smoky: bool,
 }
+
+/// Farther from the eye than anything else, metres.
+const BEHIND_ALL: f32 = -1e9;
 
 /// Bubbles in a row of the texture of their colours.
 pub const TINTS: usize = 256;
@@ -130,6 +138,9 @@ pub struct StageMaterial {
     /// Colours of the bubbles, row after row; the fourth number is 0 for air that should not be tinted.
     #[texture(8, filterable = false)]
     pub tints: Handle<Image>,
+    /// Smoke and the light in it.
+    #[texture(9, dimension = "3d")]
+    pub smoke: Handle<Image>,
     /// Which pipeline draws it.
     pub kind: Kind,
 }
@@ -147,9 +158,14 @@ impl Material for StageMaterial {
 
     fn alpha_mode(&self) -> AlphaMode {
         match self.kind.part {
-            Part::Slice | Part::Glass | Part::Tiles | Part::NearEdge => AlphaMode::Blend,
+            Part::Slice | Part::Glass | Part::Tiles | Part::Smoke | Part::NearEdge => AlphaMode::Blend,
             _ => AlphaMode::Opaque,
         }
+    }
+
+    fn depth_bias(&self) -> f32 {
+        // Of all that is drawn over other things smoke comes first, wherever it is seen from.
+        if self.kind.part == Part::Smoke { BEHIND_ALL } else { 0.0 }
     }
 
     fn reads_view_transmission_texture(&self) -> bool {
@@ -170,14 +186,22 @@ impl Material for StageMaterial {
         _: &MeshVertexBufferLayoutRef,
         key: MaterialPipelineKey<Self>,
     ) -> Result<(), SpecializedMeshPipelineError> {
-        let Kind { part, steps } = key.bind_group_data;
+        let Kind { part, steps, smoky } = key.bind_group_data;
         if let Some(fragment) = &mut descriptor.fragment {
             fragment.shader_defs.push(part.definition().into());
             fragment.shader_defs.push(ShaderDefVal::UInt("STEPS".into(), steps));
+            if smoky {
+                fragment.shader_defs.push("SMOKY".into());
+            }
         }
         // Solids are seen from inside where the cut opens them; panes of glass from both sides.
-        descriptor.primitive.cull_mode = (part == Part::Water).then_some(Face::Back);
-        if part == Part::Tiles {
+        descriptor.primitive.cull_mode = match part {
+            Part::Water => Some(Face::Back),
+            // The eye may be among the smoke.
+            Part::Smoke => Some(Face::Front),
+            _ => None,
+        };
+        if matches!(part, Part::Tiles | Part::Smoke) {
             draw_over(descriptor);
         }
         Ok(())
@@ -241,6 +265,7 @@ impl Plugin for MaterialsPlugin {
         load_shader_library!(app, "shaders/stage.wgsl");
         load_shader_library!(app, "shaders/flat.wgsl");
         load_shader_library!(app, "shaders/water.wgsl");
+        load_shader_library!(app, "shaders/smoke.wgsl");
         bevy::asset::embedded_asset!(app, "shaders/part.wgsl");
         bevy::asset::embedded_asset!(app, "shaders/marks.wgsl");
         app.add_plugins((

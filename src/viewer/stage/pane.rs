@@ -156,7 +156,7 @@ impl Pane {
         self.steps = options.steps;
         let new_stage = !self.stage.as_ref().is_some_and(|stage| Arc::ptr_eq(stage, &snapshot.scenery));
         if new_stage {
-            self.build(&snapshot.scenery, assets);
+            self.build(snapshot, assets);
         }
         let new_moment = new_stage || !self.snapshot.as_ref().is_some_and(|old| Arc::ptr_eq(old, snapshot));
         if new_moment {
@@ -176,7 +176,8 @@ impl Pane {
     }
 
     /// Builds what stands still.
-    fn build(&mut self, stage: &Arc<Scenery>, assets: &mut SceneAssets) {
+    fn build(&mut self, snapshot: &Snapshot, assets: &mut SceneAssets) {
+        let stage = &snapshot.scenery;
         for drawable in self.drawables.drain(..) {
             assets.commands.entity(drawable.entity).despawn();
         }
@@ -196,6 +197,12 @@ impl Pane {
         self.water = Some(self.add_later(Part::Water, assets));
         self.add(Part::Cap, tank::mesh_of(&tank::cross_section(stage, CUT_AXIS)), Vec4::ONE, assets);
         self.add(Part::Slice, tank::mesh_of(&tank::cross_section(stage, CUT_AXIS)), Vec4::ONE, assets);
+        if snapshot.cells.smoke.is_some() {
+            // Rays stop at solids, unless some of them are glass: the field does not tell which.
+            let stops = !stage.solids.iter().any(|solid| solid.glass);
+            let colour = Vec4::new(stops as u8 as f32, 0.0, 0.0, 0.0);
+            self.add(Part::Smoke, tank::mesh_of(&tank::whole(stage)), colour, assets);
+        }
         let walls = tank::tank_walls(stage);
         if !walls.corners.is_empty() {
             self.add(Part::Glass, tank::mesh_of(&walls), Vec4::new(1.0, 1.0, 1.0, 0.045), assets);
@@ -232,7 +239,7 @@ impl Pane {
     }
 
     fn add_mesh(&mut self, part: Part, mesh: Handle<Mesh>, colour: Vec4, assets: &mut SceneAssets) -> Entity {
-        let kind = Kind { part, steps: self.steps };
+        let kind = Kind { part, steps: self.steps, smoky: false };
         let material = assets.materials.add(self.textures.material(kind, Look { colour, ..default() }));
         let look = (Mesh3d(mesh), MeshMaterial3d(material.clone()), RenderLayers::layer(self.layer));
         let entity = assets.commands.spawn((look, NoFrustumCulling, Transform::IDENTITY)).id();
@@ -269,12 +276,14 @@ impl Pane {
     ) {
         let look = look_of(snapshot, options);
         let size = Vec3::from(snapshot.scenery.size);
+        let smoky = options.layers & theme::SMOKE != 0 && snapshot.cells.smoke.is_some();
         for drawable in &self.drawables {
-            let kind = Kind { part: drawable.part, steps: self.steps };
+            let kind = Kind { part: drawable.part, steps: self.steps, smoky };
             let own = self.textures.material(kind, Look { colour: drawable.colour, ..look });
             let _ = assets.materials.insert(drawable.material.id(), own);
             let (shown, at) = match drawable.part {
                 Part::Cap => (options.cut.is_some(), options.cut.unwrap_or(0.0)),
+                Part::Smoke => (smoky, 0.0),
                 Part::Slice => (options.layers & theme::SLICE_LAYERS != 0, options.slice),
                 _ => continue,
             };

@@ -40,6 +40,13 @@ fn cuboid(triangles: &mut Triangles, low: Vec3, high: Vec3) {
     }
 }
 
+/// All sides of the domain, seen from outside.
+pub fn whole(stage: &Scenery) -> Triangles {
+    let mut whole = Triangles::default();
+    cuboid(&mut whole, Vec3::ZERO, Vec3::from(stage.size));
+    whole
+}
+
 /// The closed sides of the domain, but for the floor, which lies on the ground.
 pub fn tank_walls(stage: &Scenery) -> Triangles {
     let mut walls = Triangles::default();

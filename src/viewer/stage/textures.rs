@@ -20,7 +20,9 @@ pub struct Textures {
     solids: Handle<Image>,
     roles: Handle<Image>,
     tints: Handle<Image>,
+    smoke: Handle<Image>,
     has_roles: bool,
+    has_smoke: bool,
     /// What `solids` holds: it stays for as long as nothing moves.
     solid_field: Option<Arc<SolidField>>,
 }
@@ -37,8 +39,10 @@ impl Textures {
             scalars: add(4, TextureFormat::Rg16Float),
             solids: add(2, TextureFormat::R16Float),
             roles: add(1, TextureFormat::R8Uint),
+            smoke: add(8, TextureFormat::Rgba16Float),
             tints: images.add(tints(&[])),
             has_roles: false,
+            has_smoke: false,
             solid_field: None,
         }
     }
@@ -69,6 +73,12 @@ impl Textures {
             put(&self.roles, size, roles, TextureFormat::R8Uint);
             self.has_roles = cells.roles.is_some();
         }
+        if let Some(smoke) = &cells.smoke {
+            put(&self.smoke, cells.cells, bytes(&smoke.appearance), TextureFormat::Rgba16Float);
+        } else if self.has_smoke {
+            put(&self.smoke, [1; 3], vec![0; 8], TextureFormat::Rgba16Float);
+        }
+        self.has_smoke = cells.smoke.is_some();
         if !self.solid_field.as_ref().is_some_and(|old| Arc::ptr_eq(old, &snapshot.solids)) {
             let field = &snapshot.solids;
             put(&self.solids, field.corners, bytes(&field.distance), TextureFormat::R16Float);
@@ -82,7 +92,7 @@ impl Textures {
 
     /// A material that looks at them.
     pub fn material(&self, kind: Kind, look: Look) -> StageMaterial {
-        let Textures { distance, region, velocity, scalars, solids, roles, tints, .. } = self;
+        let Textures { distance, region, velocity, scalars, solids, roles, tints, smoke, .. } = self;
         StageMaterial {
             look,
             distance: distance.clone(),
@@ -92,6 +102,7 @@ impl Textures {
             solids: solids.clone(),
             roles: roles.clone(),
             tints: tints.clone(),
+            smoke: smoke.clone(),
             kind,
         }
     }

@@ -14,7 +14,7 @@ use crate::viewer::act::Pending;
 use crate::viewer::action::Action;
 use crate::viewer::app::SyncPlugin;
 use crate::viewer::entities::{Body, Registry};
-use crate::viewer::pick::pick_body;
+use crate::viewer::pick::{pick, pick_body};
 use crate::viewer::session::{Opening, Panes, Session};
 use crate::viewer::stage::OrbitCamera;
 use crate::viewer::ui_state::{HandState, RightTab, UiState};
@@ -188,6 +188,53 @@ fn both_panes_get_the_same_pull() {
         bodies.iter().all(|own| own.iter().all(|body| body.id != id)).then_some(())
     });
     assert_eq!(window.app.world().resource::<Registry>().body((0, id as u64)), None);
+}
+
+/// Models whose air weighs nothing would refuse the scene; what hands pull there is surrounded by air alone.
+#[test]
+fn smoke_opens_in_both_panes_and_hands_reach_into_it() {
+    let mut window = Window::open("floating_boxes_2d", 36);
+    window.act(Action::Load("paddle_smoke_2d".to_owned()));
+    let (scenery, models) = window.wait_for("smoke in both panes", |bodies, app| {
+        let panes = &app.world().resource::<Panes>().0;
+        let shown: Vec<_> = panes.iter().filter_map(|pane| pane.snapshot.as_ref()).collect();
+        let smoky = shown.len() == 2 && shown.iter().all(|snapshot| snapshot.cells.smoke.is_some());
+        let is_there = smoky && bodies.iter().all(|own| own.iter().any(|body| body.name == "wheel"));
+        is_there.then(|| (Arc::clone(&shown[0].scenery), [0, 1].map(|pane| shown[pane].params.model)))
+    });
+    assert_eq!(models, [Model::TwoPhase, Model::AffineBubbles]);
+    window.app.insert_resource(OrbitCamera::framing(&scenery, ASPECT));
+    window.act(Action::Arm(Some(Form::Ball)));
+    let at = window.at(Vec3::new(0.8, 0.3, 0.0));
+    window.act(Action::PutIn(at));
+    window.act(Action::Arm(None));
+    let named = |own: &[BodyReport]| own.iter().find(|body| body.name == "ball 1").cloned();
+    let here = window.wait_for("a ball", |bodies, _| named(&bodies[0]).and(named(&bodies[1])));
+    let at = window.at(place(&here));
+    window.act(Action::Grab(0, at));
+    let to = window.at(Vec3::new(0.8, 0.5, 0.0));
+    window.act(Action::Pull(to));
+    window.wait_for("the same pull", |bodies, _| {
+        let pulls = [0, 1].map(|pane| named(&bodies[pane]).and_then(|ball| ball.pull));
+        matches!(&pulls, [Some(a), Some(b)] if a.target == b.target).then_some(())
+    });
+}
+
+#[test]
+fn the_pointer_finds_bodies_in_smoke() {
+    let snapshot = moment("stirred_smoke", 24, 1);
+    assert_eq!(snapshot.report.bodies.len(), 2);
+    for body in &snapshot.report.bodies {
+        let camera = OrbitCamera {
+            target: place(body),
+            yaw: 0.0,
+            pitch: 0.3,
+            ..OrbitCamera::framing(&snapshot.scenery, ASPECT)
+        };
+        let hit = pick_body(&snapshot, &camera, Vec2::splat(0.5), ASPECT, None).expect("a body");
+        assert_eq!(hit.body, body.id, "nothing bends the ray, and smoke does not stop it");
+        assert_eq!(pick(&snapshot, &camera, Vec2::splat(0.5), ASPECT, None), None, "the room is no bubble");
+    }
 }
 
 #[test]

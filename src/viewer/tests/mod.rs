@@ -22,8 +22,13 @@ use crate::viewer::entities::EntitySync;
 
 /// The first moment of a small 2D scene.
 fn small_snapshot() -> Snapshot {
+    snapshot_of("ball_in_circle_2d")
+}
+
+/// The first moment of a scene with few cells.
+fn snapshot_of(name: &str) -> Snapshot {
     let overrides = Overrides { cells: Some(32), ..Overrides::default() };
-    let scene = scene::load("ball_in_circle_2d", &overrides).expect("a built-in scene");
+    let scene = scene::load(name, &overrides).expect("a built-in scene");
     let stage = Arc::new(Scenery::of(&scene));
     let mut run = Run::new(&scene, stage, scene.params().clone(), 1).expect("a simulation");
     run.snapshot(Wanted::default(), 1.0)

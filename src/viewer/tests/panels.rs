@@ -7,7 +7,7 @@ use bevy_egui::egui::{self, Key};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
-use super::{bubble, small_snapshot, tile};
+use super::{bubble, small_snapshot, snapshot_of, tile};
 use crate::realtime::Choice;
 use crate::runner::Phase;
 use crate::sim::{Model, ParamValue};
@@ -389,4 +389,59 @@ fn a_tiny_window_does_no_harm() {
             harness.run_steps(3);
         }
     }
+}
+
+/// A closed box of smoke, without any liquid.
+fn smoky() -> Fixture {
+    let mut fixture = Fixture::new(1);
+    fixture.rows.clear();
+    fixture.panes[0].take(Arc::new(snapshot_of("paddle_smoke_2d")));
+    fixture
+}
+
+#[test]
+fn smoke_is_offered_where_there_is_any() {
+    for (mut fixture, count) in [(Fixture::new(1), 0), (smoky(), 2)] {
+        fixture.ui_state.left = LeftTab::Layers;
+        fixture.ui_state.help = true;
+        // Its number is listed on the right under the same name.
+        fixture.ui_state.right = RightTab::Bodies;
+        let mut harness = fixture.harness();
+        harness.run_steps(2);
+        assert_eq!(
+            harness.query_all_by_label("Smoke").count(),
+            count,
+            "in the list and on the sheet of keys"
+        );
+        harness.key_press(Key::S);
+        harness.run_steps(2);
+        let switched = has(&harness, |action| matches!(action, Action::Layer(bit) if *bit == theme::SMOKE));
+        assert_eq!(switched, count > 0);
+    }
+}
+
+#[test]
+fn without_liquid_the_statistics_are_about_smoke() {
+    for (mut fixture, is_smoke) in [(Fixture::new(1), false), (smoky(), true)] {
+        fixture.ui_state.right = RightTab::Statistics;
+        let mut harness = fixture.harness();
+        harness.run_steps(2);
+        let shown = |label: &str| harness.query_all_by_label(label).next().is_some();
+        for of_smoke in ["Smoke", "smoke", "Densest smoke"] {
+            assert_eq!(shown(of_smoke), is_smoke, "{of_smoke}");
+        }
+        for of_liquid in ["Liquid", "Particles", "Top speed"] {
+            assert_eq!(shown(of_liquid), !is_smoke, "{of_liquid}");
+        }
+    }
+}
+
+#[test]
+fn smoke_goes_on_in_models_whose_air_has_mass() {
+    let shown = &smoky().panes[0];
+    assert_eq!(shown.models().collect::<Vec<_>>(), [Model::TwoPhase, Model::AffineBubbles]);
+    assert_eq!((shown.model, shown.next_model()), (Model::TwoPhase, Model::AffineBubbles));
+    let liquid = &Fixture::new(1).panes[0];
+    assert!(liquid.models().eq(liquid.model.solver().models()));
+    assert_eq!(liquid.next_model(), liquid.model.next());
 }

@@ -76,6 +76,8 @@ fn pictures_look_like_the_stored_ones() {
         ("tank_dark", "splash_tank", 24, 6, dark),
         ("tank_cut", "dam_break", 24, 14, cut),
         ("glass", "faucet", 32, 20, UiState::default()),
+        ("smoke_flat", "paddle_smoke_2d", 48, 20, UiState::default()),
+        ("smoke", "stirred_smoke", 24, 20, UiState::default()),
     ];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pictures");
     let renew = std::env::var_os("GLUG_RENEW_PICTURES").is_some();

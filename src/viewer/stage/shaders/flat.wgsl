@@ -2,6 +2,7 @@
 #define_import_path glug::flat
 
 #import glug::stage
+#import glug::smoke
 
 fn region_colour(number: u32) -> vec4<f32> {
     if number == stage::REGION_LIQUID {
@@ -153,6 +154,10 @@ fn picture(x: vec3<f32>, pixel: f32) -> vec3<f32> {
             colour = inner;
         }
     }
+
+#ifdef SMOKY
+    colour = smoke::sheet(colour, x);
+#endif
 
     // Liquid: deeper is darker, faster is brighter, a bright hem at the surface.
     let inside = clamp(0.5 - phi / pixel, 0.0, 1.0);

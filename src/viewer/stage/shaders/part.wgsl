@@ -2,6 +2,7 @@
 #import glug::stage
 #import glug::flat
 #import glug::water
+#import glug::smoke
 #import bevy_pbr::forward_io::VertexOutput
 #import bevy_pbr::mesh_view_bindings::view
 
@@ -63,6 +64,9 @@ fn fragment(in: VertexOutput, @builtin(front_facing) front: bool) -> @location(0
 #endif
 #ifdef CAP
     return water::cap(x, normalize(in.world_normal));
+#endif
+#ifdef SMOKE
+    return smoke::volume(x, in.position.xy);
 #endif
 #ifdef GROUND
     return vec4<f32>(stage::soft_clip(stage::ground(x)), 1.0);

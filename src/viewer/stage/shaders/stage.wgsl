@@ -29,6 +29,8 @@ struct Look {
 @group(#{MATERIAL_BIND_GROUP}) @binding(7) var role_texture: texture_3d<u32>;
 // Colours of the bubbles, row after row; the fourth number is 0 for air that should not be tinted.
 @group(#{MATERIAL_BIND_GROUP}) @binding(8) var tint_texture: texture_2d<f32>;
+// Smoke: density and heat as shares of the full ones, and the shares of the sun's and the sky's light that arrive.
+@group(#{MATERIAL_BIND_GROUP}) @binding(9) var smoke_texture: texture_3d<f32>;
 
 const LAYER_TINTS: u32 = 1u;
 const LAYER_OUTLINES: u32 = 2u;
@@ -53,6 +55,11 @@ const ROLE_GAS: u32 = 8u;
 
 const SUN: vec3<f32> = vec3<f32>(-0.36, 0.86, 0.36);
 const WATER: f32 = 1.333;
+// Extinction by smoke of full density: along the longest side of the domain in 3D, through the page in 2D.
+const SMOKE_DEPTH: f32 = 6.5;
+const SHEET_DEPTH: f32 = 2.8;
+// Heat can be seen without smoke, but hardly: it hides this share of what as much smoke does.
+const SHIMMER: f32 = 0.12;
 
 fn shows(layer: u32) -> bool {
     return (look.layers.x & layer) != 0u;
@@ -96,6 +103,15 @@ fn solid_normal(x: vec3<f32>) -> vec3<f32> {
         solid(x + vec3<f32>(0.0, h, 0.0)) - solid(x - vec3<f32>(0.0, h, 0.0)),
         solid(x + vec3<f32>(0.0, 0.0, h)) - solid(x - vec3<f32>(0.0, 0.0, h)),
     ) + vec3<f32>(0.0, 1e-9, 0.0));
+}
+
+fn smoke(x: vec3<f32>) -> vec4<f32> {
+    return textureSampleLevel(smoke_texture, soft, x / (look.cells.xyz * look.size.w), 0.0);
+}
+
+// How much a puff of smoke hides, as a share of full density.
+fn thickness(puff: vec4<f32>) -> f32 {
+    return max(puff.x, 0.0) + SHIMMER * abs(puff.y);
 }
 
 fn region(x: vec3<f32>) -> u32 {
@@ -166,7 +182,7 @@ fn backdrop() -> vec3<f32> {
     return vec3<f32>(0.775, 0.812, 0.845);
 }
 
-// How much sunlight arrives at a place: through liquid it is tinted, solids stop it.
+// How much sunlight arrives at a place: through liquid it is tinted, smoke dims it, solids stop it.
 fn sunlight(from_: vec3<f32>) -> vec3<f32> {
     let sun = normalize(SUN);
     let span = through_domain(from_, sun);
@@ -176,6 +192,9 @@ fn sunlight(from_: vec3<f32>) -> vec3<f32> {
     var t = span.x + 0.5 * look.size.w;
     var wet = 0.0;
     var clear = 1.0;
+#ifdef SMOKY
+    var hazy = 0.0;
+#endif
     let leap = (span.y - span.x) / 20.0;
     for (var i = 0; i < 28; i++) {
         if t > span.y || clear < 0.02 {
@@ -191,12 +210,19 @@ fn sunlight(from_: vec3<f32>) -> vec3<f32> {
         }
         clear = min(clear, clamp(0.5 + 12.0 * to_solid / (t - span.x + 0.25 * reach()), 0.0, 1.0));
         let step = clamp(min(abs(to_liquid), abs(to_solid)), 0.8 * look.size.w, leap * 2.0);
+#ifdef SMOKY
+        hazy += step * select(thickness(smoke(x)), 0.0, cut_away(x));
+#endif
         // Partly inside: a soft edge as wide as a cell.
         wet += step * clamp(0.5 - to_liquid / (2.0 * look.size.w), 0.0, 1.0);
         t += step;
     }
     let amount = wet / reach();
-    let through = exp(-vec3<f32>(4.2, 1.9, 1.1) * amount) * (1.0 - 0.30 * smoothstep(0.0, 0.03, amount));
+    var through = exp(-vec3<f32>(4.2, 1.9, 1.1) * amount) * (1.0 - 0.30 * smoothstep(0.0, 0.03, amount));
+#ifdef SMOKY
+    // Most light goes on forward.
+    through *= mix(0.25, 1.0, exp(-0.5 * SMOKE_DEPTH * hazy / reach()));
+#endif
     return through * mix(0.12, 1.0, smoothstep(0.0, 1.0, clear));
 }
 
