@@ -17,7 +17,8 @@
 
 use crate::archive::{ArchiveError, Reader, Writer};
 use crate::geometry::{Label, Nearness};
-use crate::grid::{Blocks, Field, SIDE, across, block_cells, masks};
+use crate::grid::masks::{self, Bits};
+use crate::grid::{Blocks, Field, SIDE, across, block_cells};
 use crate::linear::SharedLink;
 use crate::math::{Real, Side, Vector, unflatten};
 use crate::tiles::Tiling;
@@ -93,17 +94,28 @@ impl LooseCells {
         self.count += 1;
     }
 
-    /// Takes them out of a set of cells, given as a byte per row of a block: liquid that parts from a wall leaves a gap there,
-    /// which is not to be filled up.
+    /// Takes them and the cells beside them out of a set of cells, given as a byte per row of a block: liquid that parts from a
+    /// wall leaves a gap there, which is not to be filled up. Where walls leave but a sliver of a cell, that never held anything,
+    /// and the gap opens in the next one.
     pub fn exclude_from<const D: usize>(&self, blocks: &Blocks<D>, rows: &mut Field<u8>) {
         if self.is_empty() {
             return;
         }
-        for &slot in blocks.slots().as_slice() {
-            let loose = self.bits.block(slot as usize);
-            if loose.iter().any(|&word| word != 0) {
-                let bytes = loose.iter().flat_map(|word| word.to_le_bytes());
-                rows.block_mut(slot as usize).iter_mut().zip(bytes).for_each(|(row, loose)| *row &= !loose);
+        let mut exclude = |slot: usize, cells: &Bits| {
+            let bytes = cells.iter().flat_map(|word| word.to_le_bytes());
+            rows.block_mut(slot).iter_mut().zip(bytes).for_each(|(row, cells)| *row &= !cells);
+        };
+        for slot in blocks.slots().as_slice().iter().map(|&slot| slot as usize) {
+            let mut loose = masks::NONE;
+            loose.iter_mut().zip(self.bits.block(slot)).for_each(|(to, from)| *to = *from);
+            if loose == masks::NONE {
+                continue;
+            }
+            exclude(slot, &loose);
+            for (axis, side) in (0..D).flat_map(|axis| Side::BOTH.map(|side| (axis, side))) {
+                exclude(slot, &masks::beside::<D>(&loose, axis, side, &masks::NONE));
+                let next = blocks.beside(slot, axis, side.opposite()) as usize;
+                exclude(next, &masks::beside::<D>(&masks::NONE, axis, side, &loose));
             }
         }
     }
