@@ -124,7 +124,7 @@ impl NewBody {
         Ok(solid.expect("these shapes are of finite size"))
     }
 
-    /// The way by which a body has to be moved to be in nothing else, no longer than it reaches itself.
+    /// The way by which a body has to be moved to be in nothing else, no longer than a box around it reaches.
     pub(super) fn find_room<const D: usize>(
         &self,
         solid: &Solid<D>,
@@ -147,7 +147,7 @@ impl NewBody {
             };
             shift += overlap.out * (overlap.depth + 1e-3 * dx);
             what = overlap.what.to_owned();
-            if shift.norm() > reach {
+            if shift.norm() > reach * (D as Real).sqrt() {
                 break;
             }
         }
