@@ -59,18 +59,18 @@ fn stir<const D: usize>(windy: &mut Windy<D>, speed: f64) {
 }
 
 /// Sharp smoke, hot in one half and cold in the other, for many turns; steps so long that they have to be cut.
-fn eddies_keep_smoke_and_its_bounds<const D: usize>(cells: usize, courant: f64) {
+fn eddies_keep_smoke_and_its_bounds<const D: usize>(cells: usize, courant: f64, steps: usize) {
     let half = |x: &Vector<D>| [f64::from(x[0] < 0.4), if x[1] < 0.6 { 3.0 } else { -2.0 }];
     let mut windy = Windy::<D>::new([cells; D], false, half);
     stir(&mut windy, 1.0);
     let before = windy.totals();
-    for _ in 0..300 {
+    for _ in 0..steps {
         windy.advance(courant / cells as f64);
     }
     let (after, [density, heat]) = (windy.totals(), windy.extremes());
-    let lost = [after.mass / before.mass - 1.0, after.heat / before.heat - 1.0];
-    // Rounding of every substep's parts.
-    assert!(lost.iter().all(|lost| lost.abs() < 1e-5), "{D}D, Courant {courant}: {lost:?} got lost");
+    // Hot and cold are more than their sum.
+    let lost = [after.mass / before.mass - 1.0, (after.heat - before.heat) / 2.6];
+    assert!(lost.iter().all(|lost| lost.abs() < 1e-6), "{D}D, Courant {courant}: {lost:?} got lost");
     let is_bounded =
         density[0] >= -1e-6 && density[1] <= 1.0 + 1e-5 && heat[0] >= -2.0001 && heat[1] <= 3.0001;
     assert!(is_bounded, "{D}D, Courant {courant}: {density:?}, {heat:?}");
@@ -79,14 +79,14 @@ fn eddies_keep_smoke_and_its_bounds<const D: usize>(cells: usize, courant: f64) 
 
 #[test]
 fn eddies_keep_smoke_and_its_bounds_2d() {
-    eddies_keep_smoke_and_its_bounds::<2>(48, 0.7);
-    eddies_keep_smoke_and_its_bounds::<2>(48, 3.7);
+    eddies_keep_smoke_and_its_bounds::<2>(48, 0.7, 300);
+    eddies_keep_smoke_and_its_bounds::<2>(48, 3.7, 300);
 }
 
 #[test]
 fn eddies_keep_smoke_and_its_bounds_3d() {
-    eddies_keep_smoke_and_its_bounds::<3>(20, 0.7);
-    eddies_keep_smoke_and_its_bounds::<3>(20, 3.7);
+    eddies_keep_smoke_and_its_bounds::<3>(20, 0.7, 80);
+    eddies_keep_smoke_and_its_bounds::<3>(20, 3.7, 40);
 }
 
 /// Air that is smoky everywhere stays as smoky, to the last bit, whatever it does.
@@ -107,9 +107,9 @@ fn wind_blows_smoke_out<const D: usize>(cells: usize) {
         windy.advance(1.0 / cells as f64);
         let (now, gone) = (windy.totals().mass, 0.5 * step as f64 / cells as f64);
         assert!(now <= mass, "{D}D: smoke came in");
-        // The edge of the smoke is as wide as a cell.
+        // The front of the clear air is a few cells wide in the end.
         assert!(
-            (now - (1.0 - gone)).abs() < 1.0 / cells as f64,
+            (now - (1.0 - gone)).abs() < 0.7 / cells as f64,
             "{D}D: {now:.4} kg are left, {:.4} should be",
             1.0 - gone
         );
