@@ -17,7 +17,7 @@ pub struct Rates {
     pub air: Real,
     /// Of liquid.
     pub liquid: Real,
-    /// Of voids: a step as long as the inverse closes them.
+    /// Of voids: what the longest step would close, shorter ones close in the same time.
     pub void: Real,
 }
 
@@ -34,12 +34,18 @@ impl Rates {
     fn share_of_liquid(&self, dt: Real) -> Real {
         (self.liquid * dt).min(MOST_LIQUID_AT_ONCE)
     }
+
+    /// How fast the walls of air may be pushed, cells per second. Those of voids move no faster in shorter steps: a drain below the
+    /// surface opens one in every step, and would suck the harder the shorter the step.
+    fn most_speed(&self, is_void: bool, dt: Real) -> Real {
+        MOST_WALL_MOTION * if is_void { self.void.min(1.0 / dt) } else { 1.0 / dt }
+    }
 }
 
 /// The outflow to ask of air with a number of `faces` whose volume is to grow by what is `wanted`, cells, after it was `asked` for
-/// another one in the step before.
-fn outflow_for(wanted: Real, asked: Real, faces: Real, dx: Real, dt: Real) -> Real {
-    let most = MOST_WALL_MOTION * faces * dx / dt;
+/// another one in the step before, and whose walls may be pushed by `most_speed`, cells per second.
+fn outflow_for(wanted: Real, asked: Real, faces: Real, most_speed: Real, dx: Real, dt: Real) -> Real {
+    let most = most_speed * faces * dx;
     // Advection looks half a step ahead: it will act on 3/2 of this outflow less 1/2 of the last one.
     ((wanted * dx / dt + LOOK_AHEAD * asked) / (1.0 + LOOK_AHEAD)).clamp(-most, most)
 }
@@ -65,7 +71,7 @@ struct Basin {
     liquid: Real,
 }
 
-/// How far a bubble's wall may be pushed in one step, in cells.
+/// How far a bubble's wall may be pushed in one step, a void's in the longest one, in cells.
 const MOST_WALL_MOTION: Real = 0.5;
 /// Largest share by which a liquid cell may expand or shrink in one step.
 const MOST_EXPANSION: Real = 0.01;
@@ -103,7 +109,9 @@ impl Targets {
                 Label::Air if constrained(component) => {
                     let missing = record.rest - record.volume;
                     let share = rates.share_of_air(record.void, dt);
-                    outflow = outflow_for(missing * share, record.asked, self.faces[component], dx, dt);
+                    let most_speed = rates.most_speed(record.void, dt);
+                    outflow =
+                        outflow_for(missing * share, record.asked, self.faces[component], most_speed, dx, dt);
                     basin.air += outflow;
                 }
                 Label::Air => basin.open = true,
@@ -142,7 +150,8 @@ mod tests {
         let rates = Rates { air: 30.0, liquid: 10.0, void: 1e3 };
         for is_void in [false, true] {
             let asked = |dt: Real, before: Real| {
-                outflow_for(missing * rates.share_of_air(is_void, dt), before, faces, dx, dt)
+                let (share, most_speed) = (rates.share_of_air(is_void, dt), rates.most_speed(is_void, dt));
+                outflow_for(missing * share, before, faces, most_speed, dx, dt)
             };
             let most = -1.001 * missing * dx * if is_void { rates.void } else { rates.air };
             for dt in [1e-1, 1e-2, 1e-3, 1e-6, 1e-12] {
@@ -155,5 +164,10 @@ mod tests {
         }
         // One step as long as the inverse of the rate does it.
         assert_eq!(rates.share_of_air(true, 1e-3), 1.0);
+        // The walls of a large one move by half a cell in that time.
+        for dt in [1e-1, 1e-3, 1e-6] {
+            let outflow = outflow_for(-1e9, 0.0, faces, rates.most_speed(true, dt), dx, dt);
+            assert_eq!(outflow / faces, -0.5 * dx / dt.max(1e-3), "{dt:.0e} s");
+        }
     }
 }

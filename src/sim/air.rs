@@ -14,10 +14,6 @@ use crate::tiles::Tiling;
 
 use super::{AirSource, Params, StepLength};
 
-/// A void is closed over at least this share of the longest substep. If it were gone after any step, however short, the walls
-/// would be the faster the shorter the step; and steps get shorter with what is faster, until velocities are infinite.
-const SHORTEST_CLOSING: Real = 1.0 / 64.0;
-
 /// Beside solids that move, liquid is brought back no faster than this, 1/s. What they close off between them and a wall has
 /// nowhere to go: asked for more, the scene `seesaw_2d` found velocities without bound (at 10/s and above).
 const FASTEST_BESIDE_MOTION: Real = 4.0;
@@ -150,7 +146,9 @@ impl<const D: usize> Air<D> {
                     true => params.volume_correction.min(FASTEST_BESIDE_MOTION),
                     false => params.volume_correction,
                 },
-                void: 1.0 / (SHORTEST_CLOSING * longest),
+                // If a void were gone after any step, however short, its walls would be the faster the shorter the step;
+                // and steps get shorter with what is faster, until velocities are infinite.
+                void: 1.0 / longest,
             },
             blocks.grid().dx,
             dt,
