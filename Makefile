@@ -94,13 +94,15 @@ forget-times:
 	@rm -f $(or $(CARGO_TARGET_DIR),target)/test-times
 
 # Groups of tests in which fast paths run beside slow ones, and all models step once; long simulations would add nothing.
-CHECKED_GROUPS := boundary:: every_scene geometry:: linear:: liquid:: phases:: pressure:: random_scenes surface:: tiles:: \
-	bubbles::fill bubbles::dense bubbles::projection
+CHECKED_GROUPS := boundary:: every_scene geometry:: linear:: liquid:: phases::projection pressure:: random_scenes \
+	surface:: tiles:: bubbles::fill bubbles::dense bubbles::projection
+# What of them takes long all the same.
+UNCHECKED := tiles::waves tiles::reduced
 
 checked: system-packages toolchain ## tests of the core with debug assertions
 	.ci/timed "checked: compiling" cargo test $(CHECKED_FLAGS) --lib --test behaviour --no-run
 	.ci/timed "checked library" cargo test $(CHECKED_FLAGS) --lib
-	.ci/timed "checked behaviour" cargo test $(CHECKED_FLAGS) --test behaviour -- $(CHECKED_GROUPS)
+	.ci/timed "checked behaviour" cargo test $(CHECKED_FLAGS) --test behaviour -- $(CHECKED_GROUPS) $(UNCHECKED:%=--skip %)
 
 lint: system-packages toolchain lint-tools ## formatting and lints
 	cargo fmt --check

@@ -40,7 +40,7 @@ fn dropped_scratch_changes_nothing_2d() {
 
 #[test]
 fn dropped_scratch_changes_nothing_3d() {
-    dropped_scratch_changes_nothing::<3>(40, 12);
+    dropped_scratch_changes_nothing::<3>(40, 6);
 }
 
 /// A branch has memory of its own, and goes where its origin goes.

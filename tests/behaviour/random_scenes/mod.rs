@@ -312,10 +312,12 @@ fn assert_sound(runs: &[Run]) {
 
 #[test]
 fn random_scenes_run_and_every_solve_converges_by_multigrid() {
-    let runs = run_all(&Vec::from_iter((0..40).map(|scene| (scene, FRAMES))), |_| ());
-    assert_eq!(runs.len(), 40);
+    // With all checks on a solve takes several times as long: fewer of them, and others.
+    let scenes = if cfg!(debug_assertions) { 40..56 } else { 0..40 };
+    let runs = run_all(&Vec::from_iter(scenes.clone().map(|scene| (scene, FRAMES))), |_| ());
+    assert_eq!(runs.len(), scenes.clone().count());
     assert!(
-        runs.iter().map(|run| run.solves).sum::<usize>() > 40 * FRAMES,
+        runs.iter().map(|run| run.solves).sum::<usize>() > scenes.count() * FRAMES,
         "too few solves to mean anything"
     );
     assert_sound(&runs);

@@ -71,12 +71,12 @@ fn stirred_air_keeps_its_smoke<const D: usize>(cells: usize, frames: usize) {
 
 #[test]
 fn stirred_air_keeps_its_smoke_2d() {
-    stirred_air_keeps_its_smoke::<2>(48, 60);
+    stirred_air_keeps_its_smoke::<2>(48, 30);
 }
 
 #[test]
 fn stirred_air_keeps_its_smoke_3d() {
-    stirred_air_keeps_its_smoke::<3>(24, 20);
+    stirred_air_keeps_its_smoke::<3>(24, 10);
 }
 
 /// A paddle whose tips sweep over several cells in a substep.
