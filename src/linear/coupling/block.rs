@@ -238,6 +238,10 @@ impl CoupledBlock {
 
     /// Makes the block ready for [`Self::relax`].
     pub fn factor(&mut self) {
+        if self.nodes.is_empty() && self.bodies.is_empty() {
+            // Most scenes have no bodies, and their substeps are not to ask for memory.
+            return;
+        }
         let mut size = vec![0.0; self.nodes.len()];
         // Entries by unknown: the end of each one's list, then the lists, of bodies and where weights start.
         let mut ends = vec![0usize; self.nodes.len() + 1];
