@@ -17,7 +17,7 @@ pub struct Rates {
     pub air: Real,
     /// Of liquid.
     pub liquid: Real,
-    /// Of voids: what the longest step would close, shorter ones close in the same time.
+    /// Of voids: the inverse of the longest step. They close in that time, however short steps are; a longer step closes them at once.
     pub void: Real,
 }
 

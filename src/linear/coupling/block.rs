@@ -238,8 +238,8 @@ impl CoupledBlock {
 
     /// Makes the block ready for [`Self::relax`].
     pub fn factor(&mut self) {
-        if self.nodes.is_empty() && self.bodies.is_empty() {
-            // Most scenes have no bodies, and their substeps are not to ask for memory.
+        if self.is_empty() {
+            // Nobody relaxes it, and a substep of a scene without bodies is not to ask for memory.
             return;
         }
         let mut size = vec![0.0; self.nodes.len()];

@@ -133,6 +133,7 @@ impl NewBody {
         time: Real,
     ) -> Result<Vector<D>, EditError> {
         let reach = solid.body.as_ref().map_or(0.0, |body| body.radius);
+        let longest_way = reach * (D as Real).sqrt();
         let room = Room::around(solid, walls, reach, dx, time);
         let mut shift = Vector::zeros();
         let mut what = String::new();
@@ -147,7 +148,7 @@ impl NewBody {
             };
             shift += overlap.out * (overlap.depth + 1e-3 * dx);
             what = overlap.what.to_owned();
-            if shift.norm() > reach * (D as Real).sqrt() {
+            if shift.norm() > longest_way {
                 break;
             }
         }
